@@ -1,0 +1,38 @@
+"""Bandits whose pulls cost something: policies, exact fast simulation, and five papers reproduced.
+
+    import costbandits as cb
+    runs = cb.simulate({"omega": cb.OmegaUCB(0.25), "BTS": cb.BTS()}, cb.instances.bernoulli(10),
+                       lambda bandit: cb.Budget(1000 * bandit.cost_means.min()), replications=100)
+    cb.regret.budgeted(runs)[:, :, -1].mean(axis=1)
+"""
+
+import importlib
+
+from . import instances, regret
+from .bandits import Bandit
+from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal, check_sampler
+from .policies import (BTS, CUCB, IUCB, MUCB, UCBB2, BGreedy, BudgetUCB, ChoosePolicy, IndexPolicy, OmegaStarUCB,
+                       OmegaUCB, UCBSCPlus, choose, index)
+from .simulate import Reduced, Runs, join, simulate
+from .stops import Budget
+from .store import StoreError
+
+# Loaded when first used: they bring pandas, matplotlib or scipy along.
+_LATER = {"ads": None, "bounds": None, "figures": None, "intervals": None, "ledger": None, "progress": None,
+          "statistics": None, "asymmetric_interval": "intervals", "paired": "statistics"}
+
+__all__ = ["BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Budget", "BudgetUCB", "CUCB", "ChoosePolicy", "Constant",
+           "Discrete", "IUCB", "IndexPolicy", "MUCB", "OmegaStarUCB", "OmegaUCB", "Reduced", "Runs", "StoreError",
+           "TruncatedNormal", "UCBB2", "UCBSCPlus", "check_sampler", "choose", "index", "instances", "join", "regret",
+           "simulate", *_LATER]
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f".{_LATER[name] or name}", __name__)
+    return getattr(module, name) if _LATER[name] else module
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,31 @@
+"""One voice for bad input: what is wrong, and what is allowed."""
+
+import math
+import numbers
+
+
+def require(ok, name, value, allowed):
+    """Raise ValueError naming the argument, its value and what is allowed, unless `ok`."""
+    if not ok:
+        raise ValueError(f"{name} = {value!r}: {allowed}")
+
+
+def number(name, value, low=-math.inf, high=math.inf, allowed="must be a finite number"):
+    """A finite real number in [low, high], as float."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    require(real and math.isfinite(value) and low <= value <= high, name, value, allowed)
+    return float(value)
+
+
+def positive(name, value):
+    """A finite number above 0, as float."""
+    require(number(name, value, allowed="must be a finite number above 0") > 0, name, value,
+            "must be a finite number above 0")
+    return float(value)
+
+
+def count(name, value, low=1):
+    """A whole number of at least `low`, as int."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    require(whole and value >= low, name, value, f"must be a whole number, {low} or more")
+    return int(value)

@@ -1,0 +1,213 @@
+"""The law of one arm's reward or cost.
+
+A distribution knows its `mean`, `variance` and `support` (low, high), and samples with a NumPy
+generator. Samplers must *concatenate*: drawing 3 and then 5 values gives the same 8 values as
+drawing 8 at once. Only then does the n-th pull of an arm not depend on how many values are drawn
+at a time. Samplers that reject in vectorised rounds break this rule; `check_sampler` finds out.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .checks import number, positive, require
+
+
+class Distribution:
+    """Base of all laws; a law of your own needs these three attributes and `sample`.
+
+    Attributes
+    ----------
+    mean, variance : float
+    support : tuple of float
+        Smallest and largest possible value (low, high).
+    """
+
+    mean: float
+    variance: float
+    support: tuple
+
+    def sample(self, rng, size):
+        """Draw `size` independent values as a float64 array of shape (size,)."""
+        raise NotImplementedError(f"{type(self).__name__} has no sample(rng, size)")
+
+
+@dataclass(frozen=True)
+class Bernoulli(Distribution):
+    """1 with probability p, else 0."""
+
+    p: float
+
+    def __post_init__(self):
+        number("Bernoulli p", self.p, 0, 1, "must be a probability in [0, 1]")
+
+    @property
+    def mean(self):
+        return float(self.p)
+
+    @property
+    def variance(self):
+        return self.p * (1 - self.p)
+
+    support = (0.0, 1.0)
+
+    def sample(self, rng, size):
+        return (rng.random(size) < self.p).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Beta(Distribution):
+    """Beta law with shape parameters a and b on [0, 1]."""
+
+    a: float
+    b: float
+
+    def __post_init__(self):
+        positive("Beta a", self.a)
+        positive("Beta b", self.b)
+
+    @property
+    def mean(self):
+        return self.a / (self.a + self.b)
+
+    @property
+    def variance(self):
+        return self.mean * (1 - self.mean) / (self.a + self.b + 1)
+
+    support = (0.0, 1.0)
+
+    def sample(self, rng, size):
+        return rng.beta(self.a, self.b, size)
+
+
+@dataclass(frozen=True)
+class Constant(Distribution):
+    """Always the same value; the way to state a cost that is known in advance."""
+
+    value: float
+
+    def __post_init__(self):
+        number("Constant value", self.value)
+
+    @property
+    def mean(self):
+        return float(self.value)
+
+    variance = 0.0
+
+    @property
+    def support(self):
+        return (float(self.value), float(self.value))
+
+    def sample(self, rng, size):
+        return np.full(size, float(self.value))
+
+
+@dataclass(frozen=True)
+class Discrete(Distribution):
+    """Finitely many values, each with its probability (summing to 1 up to 1e-9)."""
+
+    values: tuple
+    probabilities: tuple
+
+    def __post_init__(self):
+        values = np.asarray(self.values, float)
+        weights = np.asarray(self.probabilities, float)
+        require(values.ndim == 1 and values.size > 0 and np.isfinite(values).all(), "Discrete values",
+                self.values, "must be a non-empty sequence of finite numbers")
+        require(weights.shape == values.shape and bool(np.all((weights >= 0) & (weights <= 1)))
+                and abs(weights.sum() - 1) <= 1e-9, "Discrete probabilities", self.probabilities,
+                "must be one number in [0, 1] per value, together 1")
+        object.__setattr__(self, "values", tuple(values.tolist()))
+        object.__setattr__(self, "probabilities", tuple(weights.tolist()))
+
+    @cached_property
+    def mean(self):
+        return float(np.dot(self.values, self.probabilities))
+
+    @cached_property
+    def variance(self):
+        return float(np.dot(np.square(np.subtract(self.values, self.mean)), self.probabilities))
+
+    @property
+    def support(self):
+        return (min(self.values), max(self.values))
+
+    def sample(self, rng, size):
+        # The last edge is left out: a sum that rounds below 1 must not open a value that isn't there.
+        edges = np.cumsum(self.probabilities)[:-1]
+        return np.asarray(self.values)[np.searchsorted(edges, rng.random(size), side="right")]
+
+
+@dataclass(frozen=True, init=False)
+class TruncatedNormal(Distribution):
+    """A normal law conditioned to [low, high].
+
+    The arguments describe the parent law; `mean` and `variance` are those of the truncated one.
+    Sampling inverts the cdf, one uniform per value, so that calls concatenate.
+    """
+
+    parent_mean: float
+    sd: float
+    low: float
+    high: float
+
+    def __init__(self, mean, sd, low, high):
+        fields = dict(parent_mean=number("TruncatedNormal mean", mean), sd=positive("TruncatedNormal sd", sd),
+                      low=number("TruncatedNormal low", low), high=number("TruncatedNormal high", high))
+        require(low < high, "TruncatedNormal high", high, f"must be above low = {low!r}")
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        mass = self._parent.sf if self._flip else self._parent.cdf
+        require(abs(mass(high) - mass(low)) > 1e-300, "TruncatedNormal (low, high)", (low, high),
+                "must hold some of the parent's probability")
+
+    @cached_property
+    def _parent(self):
+        from scipy.stats import norm
+        return norm(self.parent_mean, self.sd)
+
+    @property
+    def _flip(self):
+        # Work in the tail that keeps precision: the upper one when the interval lies above the mean.
+        return self.low > self.parent_mean
+
+    @cached_property
+    def _moments(self):
+        from scipy.stats import truncnorm
+        a, b = (self.low - self.parent_mean) / self.sd, (self.high - self.parent_mean) / self.sd
+        mean, variance = truncnorm.stats(a, b, loc=self.parent_mean, scale=self.sd, moments="mv")
+        return float(mean), float(variance)
+
+    @property
+    def mean(self):
+        return self._moments[0]
+
+    @property
+    def variance(self):
+        return self._moments[1]
+
+    @property
+    def support(self):
+        return (self.low, self.high)
+
+    def sample(self, rng, size):
+        cdf, quantile = (self._parent.sf, self._parent.isf) if self._flip else (self._parent.cdf, self._parent.ppf)
+        start, end = cdf(self.low), cdf(self.high)
+        return np.clip(quantile(start + (end - start) * rng.random(size)), self.low, self.high)
+
+
+def check_sampler(distribution, seed=0):
+    """Raise ValueError unless `distribution.sample` gives finite floats and its calls concatenate.
+
+    Draws 8 values in one call and as 3 + 5 from two generators of the same seed.
+    """
+    name = f"{type(distribution).__name__}.sample"
+    whole = np.asarray(distribution.sample(np.random.default_rng(seed), 8))
+    rng = np.random.default_rng(seed)
+    parts = [np.asarray(distribution.sample(rng, size)) for size in (3, 5)]
+    require(whole.shape == (8,) and parts[0].shape == (3,), name, whole.shape, "must return an array of shape (size,)")
+    require(bool(np.isfinite(whole.astype(float)).all()), name, whole, "must return finite numbers")
+    require(np.array_equal(whole, np.concatenate(parts)), name, distribution,
+            "calls must concatenate: sample(rng, 3) then sample(rng, 5) must equal sample(rng, 8)")

@@ -1,0 +1,48 @@
+"""The papers' random instances, each a function rng -> Bandit that can be sent to other processes."""
+
+from functools import partial
+
+import numpy as np
+
+from .bandits import Bandit
+from .checks import count, number, positive, require
+from .distributions import Bernoulli, Beta, Discrete
+
+
+def bernoulli(K, cost_low=0.01):
+    """S-Br (Heyden et al., Table 1): Bernoulli rewards U(0, 1) and costs U(cost_low, 1).
+
+    The paper prints U(0, 1) for costs, its public code draws from U(0.01, 1). With cost_low = 0 the smallest
+    expected cost, and with it the budget, can be arbitrarily close to 0.
+    """
+    return partial(_bernoulli, K=count("K", K), cost_low=number("cost_low", cost_low, 0, 1, "must be in [0, 1]"))
+
+
+def _bernoulli(rng, K, cost_low):
+    return Bandit([Bernoulli(p) for p in rng.random(K)], [Bernoulli(p) for p in rng.uniform(cost_low, 1, K)])
+
+
+def generalized_bernoulli(K, values=(0.0, 0.25, 0.5, 0.75, 1.0)):
+    """S-GBr (Heyden et al., Table 1): weights U(0, 1), normalised, on five values; rewards and costs alike."""
+    values = tuple(float(v) for v in values)
+    require(len(values) > 1, "values", values, "must be at least two numbers")
+    return partial(_generalized_bernoulli, K=count("K", K), values=values)
+
+
+def _generalized_bernoulli(rng, K, values):
+    weights = rng.random((2, K, len(values)))
+    weights /= weights.sum(axis=2, keepdims=True)
+    return Bandit(*([Discrete(values, row) for row in half] for half in weights))
+
+
+def beta(K, low=0.0, high=5.0):
+    """S-Bt (Heyden et al., Table 1): Beta rewards and costs, all parameters U(low, high)."""
+    number("low", low, 0, allowed="must be 0 or more")
+    require(positive("high", high) > low, "high", high, f"must be above low = {low!r}")
+    return partial(_beta, K=count("K", K), low=float(low), high=float(high))
+
+
+def _beta(rng, K, low, high):
+    # 1 - random() lies in (0, 1]: a parameter of exactly 0 is not allowed.
+    shapes = low + (high - low) * (1 - rng.random((2, 2, K)))
+    return Bandit(*([Beta(a, b) for a, b in zip(*half, strict=True)] for half in np.asarray(shapes).tolist()))

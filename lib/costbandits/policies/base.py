@@ -1,0 +1,169 @@
+"""What a policy is: a rule (an index of one arm, or a choice among all) and what it may know."""
+
+import functools
+import inspect
+from dataclasses import astuple, dataclass, is_dataclass
+
+import numba as nb
+import numpy as np
+
+from .. import engine
+from ..checks import require
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a policy could be told before the first pull; its `prepare` picks what it may know.
+
+    Arms stand in the replication's shuffled order.
+    """
+
+    K: int
+    cost_means: np.ndarray
+    budget: float
+    known_costs: bool      # every cost is a Constant
+
+    @property
+    def min_cost(self):
+        """Smallest expected cost (lambda in Xia et al.)."""
+        return float(self.cost_means.min())
+
+
+def _compile(function, signature, arguments, what):
+    names = tuple(inspect.signature(function).parameters)
+    require(len(names) == len(arguments), what, f"{function.__name__}{names}", f"must take ({', '.join(arguments)})")
+    # Only modules can be cached: a cell of a notebook has no file that lasts.
+    cached = function.__module__.startswith("costbandits.")
+    return nb.njit(signature, cache=cached, error_model="numpy")(function)
+
+
+def index(function):
+    """Compile an index of one arm: float from (t, n, reward, cost, reward_sq, cost_sq, constant, params).
+
+    t is the coming round, counted from 1; n the arm's pulls so far (at least 1); then the sums of its rewards,
+    costs and their squares; the arm's known constant, if any; and the policy's parameters as an array.
+    """
+    return _compile(function, engine.INDEX, engine.INDEX_ARGUMENTS, "index")
+
+
+def choose(function):
+    """Compile a choice: position or -1 to skip, from (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng).
+
+    n and the sums are arrays over arms; `problem` is what `prepare` returned, `memory` the policy's own array
+    (zeros at the start) and `rng` its random generator.
+    """
+    return _compile(function, engine.CHOICE, engine.CHOICE_ARGUMENTS, "choose")
+
+
+def _floats(values):
+    return np.atleast_1d(np.asarray(values, float)).ravel()
+
+
+class Policy:
+    """Base of all policies.
+
+    Attributes
+    ----------
+    support : (low, high) or None
+        The range of rewards and costs that the policy's analysis lives on; others are refused.
+    """
+
+    support = None
+
+    @functools.cached_property
+    def parameters(self):
+        """The rule's parameters as an array: by default the policy's fields."""
+        return _floats(astuple(self)) if is_dataclass(self) else np.empty(0)
+
+    def prepare(self, problem):
+        """What the rule knows of the problem, as an array; nothing by default."""
+        return np.zeros(problem.K)
+
+    def play(self, run, problem, rng):
+        """Play one run to its end and return the engine's status; policies with a loop of their own override it."""
+        raise NotImplementedError
+
+    def identity(self):
+        """Everything that decides how the policy plays, for the store: rules as functions, the rest by value."""
+        raise NotImplementedError
+
+
+class IndexRule(Policy):
+    """A policy that pulls the arm with the largest index after pulling each arm once.
+
+    Subclasses state `rule`, a function made by `index`, and whether it is `monotone`: whether the index of an
+    arm that is not pulled never decreases with t. Then the engine need not evaluate every arm in every round.
+    """
+
+    rule = None
+    monotone = True
+
+    def play(self, run, problem, rng, lazy=None):
+        lazy = self.monotone if lazy is None else lazy
+        constant = _floats(self.prepare(problem))
+        require(len(constant) == problem.K, f"{type(self).__name__}.prepare", constant, "must return one number per arm")
+        return run.by_index(self.rule, constant, self.parameters, lazy)
+
+    def identity(self):
+        return (type(self).__name__, self.rule, self.monotone, tuple(self.parameters), self.prepare)
+
+
+class ChoiceRule(Policy):
+    """A policy that picks among all arms by a function made by `choose`."""
+
+    rule = None
+
+    def memory(self, K):
+        """Size of the policy's own array."""
+        return 0
+
+    def play(self, run, problem, rng):
+        return run.by_choice(self.rule, _floats(self.prepare(problem)), self.parameters,
+                             np.zeros(self.memory(problem.K)), rng)
+
+    def identity(self):
+        return (type(self).__name__, self.rule, tuple(self.parameters), self.memory, self.prepare)
+
+
+class IndexPolicy(IndexRule):
+    """Your own index policy, from a function made by `cb.index`.
+
+    Parameters
+    ----------
+    rule : compiled index
+    params : sequence of float
+        Reaches the index as its last argument.
+    monotone : bool
+        Promise that the index of a resting arm never decreases with t: much faster, and checked against the
+        full scan in the first replication.
+    prepare : callable, optional
+        From the `Problem` to the arms' constants, shape (K,); zeros by default.
+    """
+
+    def __init__(self, rule, params=(), monotone=False, prepare=None):
+        require(callable(rule), "rule", rule, "must be a function made by cb.index")
+        self.rule, self.monotone, self.parameters = rule, bool(monotone), _floats(params)
+        if prepare is not None:
+            self.prepare = prepare
+
+
+class ChoosePolicy(ChoiceRule):
+    """Your own policy as a choice among all arms, from a function made by `cb.choose`.
+
+    Parameters
+    ----------
+    rule : compiled choice
+    params : sequence of float
+    memory : callable
+        From K to the size of the policy's own array, which starts as zeros.
+    prepare : callable, optional
+        From the `Problem` to the array that reaches the rule as `problem`.
+    """
+
+    def __init__(self, rule, params=(), memory=None, prepare=None):
+        require(callable(rule), "rule", rule, "must be a function made by cb.choose")
+        self.rule, self.parameters = rule, _floats(params)
+        if memory is not None:
+            self.memory = memory
+        if prepare is not None:
+            self.prepare = prepare

@@ -1,0 +1,328 @@
+"""Replications: instance, stacks, all policies, results.
+
+One task is one replication with all its policies, so they share the stacks. Results do not depend on how many
+workers share the tasks, on the backend that runs them, or on which policies play along.
+"""
+
+import contextlib
+import numbers
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import joblib
+import numpy as np
+
+from . import engine, fingerprint
+from .bandits import Bandit
+from .checks import count, require
+from .distributions import check_sampler
+from .policies.base import IndexRule, Policy, Problem
+from .progress import Steps
+from .stacks import INSTANCE, ORDER, POLICY, Stacks, stream
+from .stops import Budget
+from .store import Store
+
+RULES = (Budget,)
+FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
+
+
+@dataclass
+class Results:
+    """What every result of `simulate` knows of its study.
+
+    Attributes
+    ----------
+    policies : list of str
+        Labels, the first axis of every array.
+    replications : ndarray of int, shape (R,)
+    fractions : ndarray, shape (C,)
+        Checkpoints as shares of the budget.
+    """
+
+    policies: list
+    replications: np.ndarray
+    fractions: np.ndarray
+
+    def index(self, label):
+        """Position of a policy on the first axis."""
+        require(label in self.policies, "policy", label, f"must be one of {self.policies}")
+        return self.policies.index(label)
+
+    def frame(self, values):
+        """A tidy DataFrame of an array (policy, replication[, checkpoint]); columns policy, replication, checkpoint, value."""
+        import pandas as pd
+        values = np.asarray(values)
+        shape = (len(self.policies), len(self.replications), len(self.fractions))
+        require(values.shape in (shape, shape[:2]), "values.shape", values.shape, f"must be {shape} or {shape[:2]}")
+        levels = {"policy": self.policies, "replication": self.replications, "checkpoint": self.fractions}
+        names = list(levels)[:values.ndim]
+        index = pd.MultiIndex.from_product([levels[name] for name in names], names=names)
+        return pd.Series(values.ravel(), index, name="value").reset_index()
+
+
+@dataclass
+class Runs(Results):
+    """Pull counts and totals of every run at every checkpoint.
+
+    Attributes
+    ----------
+    pulls : int32 array of shape (policy, replication, checkpoint, arm)
+    rounds, skips : int64 arrays of shape (policy, replication, checkpoint)
+        Elapsed rounds, skipped ones included; skipped ones alone.
+    spent, reward : float64 arrays of shape (policy, replication, checkpoint)
+    bandits : list of Bandit, one per replication
+    stops : list of stop rules, one per replication
+    seed : int
+    """
+
+    pulls: np.ndarray
+    rounds: np.ndarray
+    skips: np.ndarray
+    spent: np.ndarray
+    reward: np.ndarray
+    bandits: list
+    stops: list
+    seed: int
+
+
+@dataclass
+class Reduced(Results):
+    """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...)."""
+
+    values: dict
+
+    def __getitem__(self, name):
+        require(name in self.values, "value", name, f"must be one of {list(self.values)}")
+        return self.values[name]
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that decides the results, apart from how they are computed."""
+
+    policies: dict
+    bandits: object
+    stop: object
+    seed: int
+    fractions: np.ndarray
+    max_rounds: int
+    reduce: object = None
+    first: int = 0       # the replication in which promises of user-written policies are checked
+    checked: set = field(default_factory=set, compare=False, repr=False)
+
+    def instance(self, replication):
+        """The bandit and stop rule of a replication, checked."""
+        bandit = self.bandits
+        if not isinstance(bandit, Bandit):
+            bandit = bandit(stream(self.seed, replication, INSTANCE))
+            require(isinstance(bandit, Bandit), f"bandits(rng) in replication {replication}", bandit, "must return a Bandit")
+        stop = self.stop if isinstance(self.stop, RULES) else self.stop(bandit)
+        require(isinstance(stop, RULES), f"stop(bandit) in replication {replication}", stop,
+                f"must return a stop rule ({', '.join(rule.__name__ for rule in RULES)})")
+        stop.check(bandit)
+        self._check_laws(bandit)
+        return bandit, stop
+
+    def _check_laws(self, bandit):
+        for what, laws in (("reward", bandit.rewards), ("cost", bandit.costs)):
+            low, high = min(law.support[0] for law in laws), max(law.support[1] for law in laws)
+            for label, policy in self.policies.items():
+                allowed = policy.support or (-np.inf, np.inf)
+                require(allowed[0] <= low and high <= allowed[1], f"{what} support", (low, high),
+                        f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}")
+            for law in laws:
+                if type(law) not in self.checked:
+                    self.checked.add(type(law))
+                    if not type(law).__module__.startswith("costbandits."):
+                        check_sampler(law)
+
+    @cached_property
+    def _parts(self):
+        # Digests of what does not change with the replication.
+        policies = {label: fingerprint.digest(policy) for label, policy in self.policies.items()}
+        return policies, fingerprint.digest(self.fractions, self.max_rounds, self.seed, self.reduce, fingerprint.common())
+
+    def key(self, label, replication, bandit, stop):
+        """What a finished replication is filed under in the store."""
+        policies, rest = self._parts
+        return fingerprint.digest(policies[label], rest, replication, repr(bandit), stop)
+
+    def play(self, replication, labels):
+        """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
+        bandit, stop = self.instance(replication)
+        order = stream(self.seed, replication, ORDER).permutation(bandit.K)
+        stacks = Stacks(bandit, self.seed, replication, order)
+        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, all(law.variance == 0 for law in bandit.costs))
+        results = {}
+        for label in labels:
+            run = self._run(label, replication, stacks, stop, problem)
+            pulls = np.empty_like(run.pulls_at)
+            pulls[:, order] = run.pulls_at
+            arrays = (pulls, run.clock_at[:, 0], run.clock_at[:, 1], run.purse_at[:, 0], run.purse_at[:, 1])
+            results[label] = dict(zip(FIELDS, arrays, strict=True))
+            if self.reduce is not None:
+                results[label] = self._reduced(label, replication, results[label], bandit, stop)
+        return results
+
+    def _run(self, label, replication, stacks, stop, problem):
+        policy = self.policies[label]
+
+        def play(**options):
+            run = engine.Run(stacks, stop.marks(self.fractions), self.max_rounds)
+            status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
+            if status != engine.DONE:
+                raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.clock[0] + 1}: "
+                                   + self._trouble(status, len(run.n)))
+            return run
+
+        run = play()
+        promised = isinstance(policy, IndexRule) and policy.monotone
+        if promised and replication == self.first and not type(policy.rule).__module__.startswith("costbandits.") \
+                and not getattr(policy.rule, "__module__", "").startswith("costbandits."):
+            require(np.array_equal(run.pulls_at, play(lazy=False).pulls_at), f"policy {label!r} monotone", True,
+                    "its index decreases while the arm rests: declare monotone=False")
+        return run
+
+    def _trouble(self, status, K):
+        return {engine.TOO_LONG: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
+                engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, and -1 to skip",
+                engine.NOT_A_NUMBER: "the index is not a number; return inf where it is undefined"}[status]
+
+    def _reduced(self, label, replication, arrays, bandit, stop):
+        alone = {name: value[None, None] for name, value in arrays.items()}
+        values = self.reduce(Runs([label], np.array([replication]), self.fractions, bandits=[bandit], stops=[stop],
+                                  seed=self.seed, **alone))
+        require(isinstance(values, dict) and all(np.shape(v)[:2] == (1, 1) for v in values.values()), "reduce(runs)", values,
+                "must be a dict of arrays with leading axes (policy, replication)")
+        return {name: np.asarray(value)[0, 0] for name, value in values.items()}
+
+
+def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_jobs=None, progress=False,
+             max_rounds=10**8, store=None, reduce=None):
+    """Play policies against bandits, all on the same reward stacks.
+
+    Parameters
+    ----------
+    policies : dict
+        Label -> policy.
+    bandits : Bandit or callable
+        One bandit for all replications, or a function rng -> Bandit that makes a fresh one for each (fixed K).
+    stop : stop rule or callable
+        `Budget(total)`, or a function bandit -> rule.
+    replications : int or sequence of int
+        How many, or which ones.
+    seed : int
+    checkpoints : int or increasing sequence of fractions in (0, 1]
+        A number means equal steps. Checkpoint f is the state after the pull at which the spending first reaches
+        f times the budget; the run ends at the last one.
+    n_jobs : int, optional
+        Workers, threads unless `joblib.parallel_config` names another backend; by default 1 or what it says.
+    progress : bool or str
+        Show a bar in a terminal, with this label.
+    max_rounds : int
+        A run that needs more is an error.
+    store : path, optional
+        File of finished replications: what it holds is not played again, what it lacks is added.
+    reduce : callable, optional
+        From the `Runs` of one policy in one replication to a dict of arrays with leading axes (policy,
+        replication); only these are kept. For studies whose pull counts would not fit into memory.
+
+    Returns
+    -------
+    Runs, or Reduced when `reduce` is given
+
+    Raises
+    ------
+    ValueError
+        For bad arguments, before any pull is made (for fresh instances: before that instance is played).
+    RuntimeError
+        With policy, replication and round: for a run beyond `max_rounds`, an arm out of range, an index that is NaN.
+    StoreError, OSError
+        If the store is damaged or belongs to something else, or the disk is full.
+    """
+    study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, max_rounds, reduce)
+    label = None if progress is False else progress if isinstance(progress, str) else "simulate"
+    with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
+        pieces = list(_collect(study, ids, n_jobs, filed, steps))
+    stacked = {name: np.stack([[piece[p][name] for piece in pieces] for p in study.policies])
+               for name in pieces[0][next(iter(study.policies))]}
+    common = dict(policies=list(study.policies), replications=np.array(ids), fractions=study.fractions)
+    if reduce is not None:
+        return Reduced(**common, values=stacked)
+    instances = [study.instance(replication) for replication in ids]
+    return Runs(**common, **stacked, bandits=[b for b, _ in instances], stops=[s for _, s in instances], seed=study.seed)
+
+
+def _collect(study, ids, n_jobs, store, steps):
+    """Yield each replication's results in order, from the store where it has them; file the others as they come."""
+    known, missing = [], []
+    for replication in ids:
+        found = {}
+        if store is not None:
+            bandit, stop = study.instance(replication)
+            found = {label: store.get(study.key(label, replication, bandit, stop)) for label in study.policies}
+            found = {label: values for label, values in found.items() if values is not None}
+        known.append(found)
+        missing.append([label for label in study.policies if label not in found])
+    tasks = (joblib.delayed(study.play)(r, labels) for r, labels in zip(ids, missing, strict=True) if labels)
+    played = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks) if any(missing) else iter(())
+    for replication, found, labels in zip(ids, known, missing, strict=True):
+        if labels:
+            fresh = next(played)
+            if store is not None:
+                bandit, stop = study.instance(replication)
+                store.put((study.key(label, replication, bandit, stop), values) for label, values in fresh.items())
+            found.update(fresh)
+        steps.step()
+        yield found
+
+
+def _checked(policies, bandits, stop, replications, seed, checkpoints, max_rounds, reduce):
+    require(isinstance(policies, dict) and len(policies) > 0, "policies", policies, "must be a non-empty dict label -> policy")
+    for label, policy in policies.items():
+        require(isinstance(policy, Policy), f"policies[{label!r}]", policy, "must be a policy")
+    require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits, "must be a Bandit or a function rng -> Bandit")
+    require(isinstance(stop, RULES) or callable(stop), "stop", stop,
+            f"must be a stop rule ({', '.join(rule.__name__ for rule in RULES)}) or a function bandit -> rule")
+    if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
+        ids = range(count("replications", replications))
+    else:
+        ids = [count("replications", r, low=0) for r in replications]
+        require(len(ids) > 0 and len(set(ids)) == len(ids), "replications", replications, "must be distinct, at least one")
+    if isinstance(checkpoints, numbers.Number):
+        number = count("checkpoints", checkpoints)
+        fractions = np.arange(1, number + 1) / number
+    else:
+        fractions = np.array(checkpoints, float)
+        require(fractions.ndim == 1 and fractions.size > 0 and bool(np.all(np.diff(fractions) > 0))
+                and fractions[0] > 0 and fractions[-1] <= 1, "checkpoints", checkpoints,
+                "must be a whole number, 1 or more, or increasing fractions in (0, 1]")
+    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
+                  count("max_rounds", max_rounds), reduce, first=ids[0])
+    K = study.instance(ids[0])[0].K
+    return study, [int(r) for r in ids]
+
+
+def join(first, second):
+    """The policies of two results side by side, on the replications they have in common.
+
+    Both must come from the same seed, checkpoints and instances, so that their runs are paired.
+    """
+    both = [r for r in first.replications if r in set(second.replications)]
+    require(type(first) is type(second), "results", (type(first).__name__, type(second).__name__), "must be of the same kind")
+    require(len(both) > 0, "replications", (first.replications, second.replications), "must have some in common")
+    require(np.array_equal(first.fractions, second.fractions), "fractions", second.fractions, "must be the same in both")
+    twice = sorted(set(first.policies) & set(second.policies))
+    require(not twice, "policies", twice, "a label may stand in only one of the two")
+    rows = [[list(each.replications).index(r) for r in both] for each in (first, second)]
+
+    def stacked(a, b):
+        return np.concatenate([a[:, rows[0]], b[:, rows[1]]])
+
+    common = dict(policies=first.policies + second.policies, replications=np.array(both), fractions=first.fractions)
+    if isinstance(first, Reduced):
+        return Reduced(**common, values={name: stacked(first[name], second[name]) for name in first.values})
+    mine, theirs = ([(repr(each.bandits[i]), each.stops[i]) for i in at] for each, at in zip((first, second), rows, strict=True))
+    require(mine == theirs and first.seed == second.seed, "results", "instances, stop rules or seeds", "must be the same in both")
+    return Runs(**common, bandits=[first.bandits[i] for i in rows[0]], stops=[first.stops[i] for i in rows[0]], seed=first.seed,
+                **{name: stacked(getattr(first, name), getattr(second, name)) for name in FIELDS})

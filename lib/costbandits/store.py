@@ -1,0 +1,123 @@
+"""Finished replications on disk, so that nothing is ever computed twice.
+
+One SQLite file: killed at any moment it holds complete results only, and its rows carry a checksum of their own.
+Rows are found by what decides them (`fingerprint.digest`), so one file serves any number of studies.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+
+APPLICATION = 0x636F7374    # "cost": tells our files from any other SQLite file
+FORMAT = 1
+
+
+class StoreError(RuntimeError):
+    """The store cannot be used; the message says why and what to do."""
+
+
+class Store:
+    """A mapping from a digest to a dict of arrays.
+
+    Parameters
+    ----------
+    path : path
+        The file, made with its folder if absent.
+
+    Raises
+    ------
+    StoreError
+        If the file is damaged, is not a store or cannot be written. Nothing is overwritten.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        with self._clear_errors():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
+            (objects,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            (owner,), (form,) = (self._db.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))
+            if objects and (owner, form) != (APPLICATION, FORMAT):
+                raise StoreError(f"store {self.path}: belongs to something else (application {owner:#x}, format {form}; "
+                                 f"wanted {APPLICATION:#x}, {FORMAT}). Give another path, or move the file away.")
+            # WAL with synchronous=NORMAL: a kill loses at most the row being written, never the file.
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"application_id={APPLICATION}", f"user_version={FORMAT}"):
+                self._db.execute(f"PRAGMA {pragma}")
+            self._db.execute("CREATE TABLE IF NOT EXISTS results (key BLOB PRIMARY KEY, payload BLOB, checksum BLOB) "
+                             "WITHOUT ROWID")
+
+    @contextlib.contextmanager
+    def _clear_errors(self):
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "full" in str(error):
+                raise OSError(errno.ENOSPC, f"no space left to store finished replications ({error}); those stored "
+                                            "before are safe, free some space and run again", str(self.path)) from error
+            raise StoreError(f"store {self.path}: cannot be used ({error})") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"store {self.path}: damaged, or not a store at all ({error}). "
+                             "Move it away to compute its results anew.") from error
+        except OSError as error:
+            raise StoreError(f"store {self.path}: cannot be written ({error.strerror})") from error
+
+    def get(self, key):
+        """The arrays filed under `key`, or None."""
+        with self._clear_errors():
+            row = self._db.execute("SELECT payload, checksum FROM results WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        if _checksum(key, row[0]) != row[1]:
+            raise StoreError(f"store {self.path}: damaged (a result does not match its checksum). "
+                             "Move it away to compute its results anew.")
+        return _unpack(row[0])
+
+    def put(self, items):
+        """File results, all or none: pairs (key, dict of arrays)."""
+        rows = [(key, payload, _checksum(key, payload)) for key, payload in ((k, _pack(v)) for k, v in items)]
+        with self._clear_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def __len__(self):
+        return self._db.execute("SELECT count(*) FROM results").fetchone()[0]
+
+    def close(self):
+        self._db.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _checksum(key, payload):
+    return hashlib.blake2b(key + payload, digest_size=8).digest()
+
+
+def _pack(arrays):
+    arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    header = json.dumps([[name, value.dtype.str, value.shape] for name, value in arrays.items()])
+    return b"\n".join([header.encode(), b"".join(value.tobytes() for value in arrays.values())])
+
+
+def _unpack(payload):
+    header, _, data = payload.partition(b"\n")
+    arrays, start = {}, 0
+    for name, dtype, shape in json.loads(header):
+        size = int(np.prod(shape, dtype=int))
+        arrays[name] = np.frombuffer(data, dtype, size, start).reshape(shape)
+        start += arrays[name].nbytes
+    return arrays
