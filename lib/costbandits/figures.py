@@ -1,0 +1,145 @@
+"""House style: one colour and line style per policy in all notebooks, and figures that say where they come from."""
+
+import functools
+import hashlib
+import importlib.metadata
+import json
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+
+from .checks import require
+
+# Okabe and Ito's colours, safe for the colour-blind; line styles tell the rest apart, also in greyscale.
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#C9B800", "#0072B2", "#D55E00", "#CC79A7")
+GREY = "#7F7F7F"
+
+# label -> (colour, line style). Ours in blue, rivals in the other colours.
+POLICIES = {
+    "ω-UCB 1/4": (BLUE, "-"), "ω-UCB 1": (BLUE, (0, (5, 2))), "ω*-UCB 1/4": (SKY, "-"), "ω*-UCB 1": (SKY, (0, (5, 2))),
+    "m-UCB": (RED, "-"), "c-UCB": (RED, (0, (5, 2))), "i-UCB": (RED, (0, (1, 1.5))), "b-greedy": (GREY, (0, (3, 1, 1, 1))),
+    "Budget-UCB": (PURPLE, "-"), "UCB-SC+": (ORANGE, "-"), "BTS": (GREEN, "-"), "UCB-B2": (BLACK, (0, (1, 1)))}
+
+STYLE = {
+    "figure.dpi": 80, "savefig.dpi": 110, "figure.constrained_layout.use": True, "font.size": 9, "axes.titlesize": 9.5,
+    "axes.labelsize": 9, "legend.fontsize": 8, "legend.frameon": False, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.6, "lines.linewidth": 1.5, "svg.hashsalt": "costbandits",
+    "svg.fonttype": "none", "axes.prop_cycle": mpl.cycler(color=[BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, YELLOW])}
+
+
+def use():
+    """Switch matplotlib to the house style."""
+    plt.rcParams.update(STYLE)
+
+
+def style(label):
+    """Line properties of a policy by its label; grey for one that is not ours."""
+    colour, line = POLICIES.get(label, (GREY, "-"))
+    return {"color": colour, "linestyle": line}
+
+
+def name_lines(ax, ends, gap=0.045):
+    """Write each line's name at its right end, moved apart where they would overlap.
+
+    Parameters
+    ----------
+    ends : dict label -> y of the line's last point
+    gap : float
+        Least distance between two names as a share of the axis' height.
+    """
+    low, high = ax.transData.inverted().transform(ax.transAxes.transform([(0, 0), (0, 1)]))[:, 1]
+    to_axis = ax.transAxes.inverted().transform
+    heights = {label: to_axis(ax.transData.transform((ax.get_xlim()[1], y)))[1] for label, y in ends.items()}
+    placed = -np.inf
+    positions = {}
+    for label in sorted(heights, key=heights.get):
+        placed = max(heights[label], placed + gap)
+        positions[label] = placed
+    over = max(0.0, placed - 1.0)
+    for label, y in positions.items():
+        ax.annotate(label, (1.01, y - over), xycoords="axes fraction", va="center", fontsize=7.5, color=style(label)["color"],
+                    annotation_clip=False)
+
+
+def curves(ax, x, runs, band=None, center="mean"):
+    """Draw one curve per policy over x with its name at the end.
+
+    Parameters
+    ----------
+    x : array of shape (C,)
+    runs : dict label -> array of shape (replication, C)
+    band : {None, "interval", "spread"}
+        95 % bootstrap interval of the mean, or the 10-90 % quantiles of the runs.
+    center : {"mean", "median"}
+    """
+    require(band in (None, "interval", "spread"), "band", band, "must be None, 'interval' or 'spread'")
+    require(center in ("mean", "median"), "center", center, "must be 'mean' or 'median'")
+    ends = {}
+    for label, values in runs.items():
+        middle = values.mean(axis=0) if center == "mean" else np.median(values, axis=0)
+        ax.plot(x, middle, **style(label))
+        ends[label] = middle[-1]
+        if band is not None:
+            low, high = _resampled(values) if band == "interval" else np.quantile(values, [0.1, 0.9], axis=0)
+            ax.fill_between(x, low, high, color=style(label)["color"], alpha=0.15, linewidth=0)
+    return ends
+
+
+def _resampled(values, resamples=500):
+    n = len(values)
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), resamples) / n
+    return np.quantile(weights @ values, [0.025, 0.975], axis=0)
+
+
+class Gallery:
+    """Files a notebook's figures and tables, or nothing when there is no folder to file them in.
+
+    Parameters
+    ----------
+    notebook : str
+        Name of the notebook, such as "omega_ucb"; the current folder holds it.
+    output : str
+        Folder to write to; "" writes nothing (quick runs).
+    provenance : dict
+        Parameters that decide the content; they go into each file's metadata with digests of library and notebook.
+    """
+
+    def __init__(self, notebook, output="", provenance=None):
+        self.notebook, self.output = notebook, Path(output) if output else None
+        self.provenance = {"notebook": notebook, **_sources(notebook), **(provenance or {})}
+        if self.output:
+            self.output.mkdir(parents=True, exist_ok=True)
+
+    def add(self, name, fig=None, table=None):
+        """File a figure as SVG and PNG and the table behind it as CSV, under `name`."""
+        if not self.output:
+            return
+        origin = json.dumps(self.provenance, sort_keys=True)
+        if fig is not None:
+            fig.savefig(self.output / f"{name}.svg", metadata={"Date": None, "Description": origin})
+            fig.savefig(self.output / f"{name}.png", metadata={"Description": origin, "Software": None})
+        if table is not None:
+            table.to_csv(self.output / f"{name}.csv", float_format="%.6g", lineterminator="\n",
+                         index=table.index.name is not None or table.index.nlevels > 1)
+
+    def published(self, name):
+        """The table `name` at paper scale: of this run if it files its tables, else as committed."""
+        import pandas as pd
+        path = (self.output or Path("..") / "figures" / self.notebook) / f"{name}.csv"
+        return pd.read_csv(path) if path.exists() else pd.DataFrame()
+
+
+@functools.cache
+def _sources(notebook):
+    """Digests of the library's and the notebook's code, and the versions that draw."""
+    library = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        library.update(path.read_bytes())
+    path = Path(f"{notebook}.ipynb")
+    cells = json.loads(path.read_text())["cells"] if path.exists() else []
+    text = json.dumps([cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]) for cell in cells])
+    return {"library": library.hexdigest()[:16], "source": hashlib.sha256(text.encode()).hexdigest()[:16],
+            "versions": {name: importlib.metadata.version(name) for name in ("numpy", "numba", "matplotlib")}}

@@ -1,0 +1,160 @@
+"""The ledger: what a paper claims, what we measured, and the verdict that follows.
+
+A claim states, before the run it judges, its statistic, the region of values in which it holds, and its primary
+reading. A verdict compares the statistic's interval with that region: inside, the claim is reproduced; outside, it is
+contradicted; across the border, it is undecided.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from .checks import require
+from .statistics import Interval
+
+REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
+UNTESTABLE = "cannot be tested"
+VERDICTS = (REPRODUCED, CONTRADICTED, UNDECIDED, UNTESTABLE)
+KEYS = {"claim", "place", "statistic", "region", "primary", "others"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper.
+
+    Attributes
+    ----------
+    id : str
+    claim, place : str
+        What is claimed, in our words, and where.
+    statistic : str
+        What is measured.
+    region : (low, high)
+        Values of the statistic for which the claim holds; the ends belong to it.
+    primary : str
+        The reading that decides.
+    others : dict
+        Name -> what is different about another reading.
+    """
+
+    id: str
+    claim: str
+    place: str
+    statistic: str
+    region: tuple
+    primary: str
+    others: dict
+
+
+def load(path, prefix=""):
+    """Read claims from a YAML file: dict id -> Claim, those whose id starts with `prefix`."""
+    raw = yaml.safe_load(Path(path).read_text())
+    claims = {}
+    for id, entry in raw.items():
+        require(isinstance(entry, dict) and KEYS - {"others"} <= set(entry) <= KEYS, f"claim {id}", entry, f"must have {sorted(KEYS)}")
+        low, high = (float(v) for v in entry["region"])
+        require(low <= high, f"region of claim {id}", entry["region"], "must be [low, high]")
+        claims[id] = Claim(id, **{**entry, "region": (low, high), "others": entry.get("others") or {}})
+    return {id: claim for id, claim in claims.items() if id.startswith(prefix)}
+
+
+def verdict(interval, region):
+    """The verdict on a statistic: where its interval lies with respect to the region of the claim."""
+    low, high = region
+    if low <= interval.low and interval.high <= high:
+        return REPRODUCED
+    return CONTRADICTED if interval.high < low or interval.low > high else UNDECIDED
+
+
+def needed(interval, region, n):
+    """About how many replications would decide, if the estimate is the truth and intervals shrink as 1/sqrt(n)."""
+    gap = min((abs(interval.estimate - end) for end in region if np.isfinite(end)), default=0.0)
+    reach = max(interval.high - interval.estimate, interval.estimate - interval.low)
+    return np.inf if gap == 0 else n * (reach / gap) ** 2
+
+
+class Ledger:
+    """Rows of one notebook: each claim, case by case and reading by reading.
+
+    Parameters
+    ----------
+    claims : dict id -> Claim
+    scale : str
+        The profile whose runs are judged.
+    """
+
+    def __init__(self, claims, scale):
+        self.claims, self.scale, self._rows = claims, scale, []
+
+    def judge(self, id, case, interval, replications, reading="primary", note=""):
+        """File a verdict computed from an interval (or from an exact number); returns it."""
+        claim = self._claim(id, reading)
+        if not isinstance(interval, Interval):
+            interval = Interval(*(float(interval),) * 3)
+        result = verdict(interval, claim.region)
+        if result == UNDECIDED and np.isfinite(more := needed(interval, claim.region, replications)):
+            note = f"{note}; " * bool(note) + f"about {_rounded(more)} replications would decide"
+        self._add(claim, case, reading, interval, replications, result, note)
+        return result
+
+    def untestable(self, id, case, missing, reading="primary"):
+        """File that a claim cannot be tested, and what is missing."""
+        self._add(self._claim(id, reading), case, reading, Interval(np.nan, np.nan, np.nan), 0, UNTESTABLE, f"missing: {missing}")
+        return UNTESTABLE
+
+    def _claim(self, id, reading):
+        require(id in self.claims, "claim", id, f"must be one of {list(self.claims)}")
+        allowed = ["primary", *self.claims[id].others]
+        require(reading in allowed, f"reading of claim {id}", reading, f"must be one of {allowed}")
+        return self.claims[id]
+
+    def _add(self, claim, case, reading, interval, replications, result, note):
+        self._rows.append({
+            "id": claim.id, "case": case, "reading": reading, "claim": claim.claim, "place": claim.place,
+            "statistic": claim.statistic, "estimate": interval.estimate, "low": interval.low, "high": interval.high,
+            "region_low": claim.region[0], "region_high": claim.region[1], "replications": replications,
+            "scale": self.scale, "verdict": result, "note": note})
+
+    def frame(self):
+        """All rows as a DataFrame, in the order of the claims.
+
+        Raises
+        ------
+        ValueError
+            If a claim has no row under its primary reading.
+        """
+        import pandas as pd
+        rows = pd.DataFrame(self._rows)
+        judged = set(rows.id[rows.reading == "primary"]) if len(rows) else set()
+        require(set(self.claims) <= judged, "ledger", sorted(set(self.claims) - judged), "claims without a verdict")
+        order = {id: i for i, id in enumerate(self.claims)}
+        return rows.sort_values("id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
+
+
+def summary(rows):
+    """One line per claim: the verdict over all its cases, and under which other reading it would hold."""
+    import pandas as pd
+    lines = []
+    for id, group in rows.groupby("id", sort=False):
+        by_reading = {reading: overall(part.verdict) for reading, part in group.groupby("reading", sort=False)}
+        result = by_reading.pop("primary")
+        holds = [reading for reading, other in by_reading.items() if other == REPRODUCED]
+        if result != REPRODUCED and holds:
+            result = f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"
+        primary = group[group.reading == "primary"]
+        cases = ", ".join(f"{case}: {v}" for case, v in zip(primary.case, primary.verdict, strict=True))
+        lines.append({"id": id, "claim": group.claim.iloc[0], "verdict": result, "cases": cases})
+    return pd.DataFrame(lines)
+
+
+def overall(verdicts):
+    """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open."""
+    found = set(verdicts)
+    return next(v for v in (CONTRADICTED, UNDECIDED, UNTESTABLE, REPRODUCED) if v in found)
+
+
+def _rounded(n):
+    digits = 10 ** max(int(np.log10(n)) - 1, 0)
+    return f"{int(np.ceil(n / digits) * digits):,}"
