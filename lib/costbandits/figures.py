@@ -88,6 +88,58 @@ def curves(ax, x, runs, band=None, center="mean"):
     return ends
 
 
+def panels(x, groups, columns=3, band=None, center="mean", height=2.9, xlabel="share of the budget spent",
+           ylabel="regret (reward units)"):
+    """One panel of `curves` per setting on logarithmic axes, policies named at the right end; returns the figure.
+
+    Parameters
+    ----------
+    x : array of shape (C,)
+    groups : dict title -> dict label -> array of shape (replication, C)
+    """
+    rows = -(-len(groups) // columns)
+    fig, axes = plt.subplots(rows, columns, figsize=(4.3 * columns, height * rows), squeeze=False, sharex=True)
+    for ax, (title, runs) in zip(axes.flat, groups.items(), strict=False):
+        ends = curves(ax, x, runs, band, center)
+        ax.set(xscale="log", yscale="log", title=title, xlim=(x[0], x[-1]), xlabel=xlabel, ylabel=ylabel)
+        name_lines(ax, ends)
+    return fig
+
+
+def forest(tables, xlabel, columns=3, height=2.5):
+    """Intervals of ratios, one panel per setting and one line per rival, with a mark at 1; returns the figure.
+
+    Parameters
+    ----------
+    tables : dict title -> DataFrame
+        Columns a (the rival), ratio_estimate, ratio_low, ratio_high, as made by `statistics.table`.
+    """
+    rows = -(-len(tables) // columns)
+    fig, axes = plt.subplots(rows, columns, figsize=(3.8 * columns, height * rows), squeeze=False, sharex=True, sharey=True)
+    for ax, (title, part) in zip(axes.flat, tables.items(), strict=False):
+        for y, row in enumerate(part.itertuples()):
+            colour = style(row.a)["color"]
+            ax.plot([row.ratio_low, row.ratio_high], [y, y], color=colour, lw=2)
+            ax.plot(row.ratio_estimate, y, "o", ms=4, color=colour)
+        ax.axvline(1, color="k", lw=0.8)
+        ax.set(xscale="log", title=title, yticks=range(len(part)), yticklabels=part.a)
+    axes[0, 0].invert_yaxis()
+    fig.supxlabel(xlabel, fontsize=9)
+    return fig
+
+
+def matrix(ax, shares, labels, title):
+    """Head-to-head matrix: shares in [0, 1] in which the row's policy beats the column's, as per cent."""
+    ax.imshow(shares, cmap="RdBu", vmin=0, vmax=1)
+    ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(labels)), labels)
+    for i, j in np.argwhere(~np.eye(len(labels), dtype=bool)):
+        strong = abs(shares[i, j] - 0.5) > 0.35
+        ax.text(j, i, f"{100 * shares[i, j]:.0f}", ha="center", va="center", fontsize=6.5, color="w" if strong else "k")
+    ax.set(title=title)
+    ax.grid(False)
+
+
 def _resampled(values, resamples=500):
     n = len(values)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), resamples) / n

@@ -2,8 +2,12 @@
 
 Regret has a heavy upper tail: a run may lock on a wrong arm. So next to means stand medians, tail quantiles and the
 probability that one policy beats the other in a replication; intervals of means are bootstrapped (BCa), paired.
+All bootstraps of samples of one size share their resamples, so that a table of a hundred pairs costs little more
+than one.
 """
 
+import functools
+import itertools
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -12,7 +16,7 @@ from scipy import stats
 from . import regret
 from .checks import number, require
 
-RESAMPLES = 2999
+RESAMPLES = 4999
 
 
 @dataclass(frozen=True)
@@ -129,29 +133,76 @@ def _pairs(x, y, confidence):
     return x, y, float(confidence)
 
 
-def _bootstrap(samples, statistic, confidence):
-    """BCa interval of a vectorised statistic of paired samples; a point where nothing varies."""
-    estimate = float(statistic(*samples, axis=-1))
-    if all(np.ptp(sample) == 0 for sample in samples):
-        return Interval(estimate, estimate, estimate)
-    result = stats.bootstrap(samples, statistic, paired=True, vectorized=True, n_resamples=RESAMPLES, batch=500,
-                             confidence_level=confidence, method="BCa", rng=np.random.default_rng(0)).confidence_interval
-    if np.isfinite([result.low, result.high]).all():
-        return Interval(estimate, float(result.low), float(result.high))
-    return Interval(estimate, -np.inf, np.inf)
+@functools.lru_cache(maxsize=4)
+def _resamples(n):
+    """How often each of n observations stands in each bootstrap resample, over n; shape (resample, n)."""
+    return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
+
+
+def _bootstrap(statistic, samples, confidence):
+    """BCa interval of a function of the means of paired samples (Efron 1987).
+
+    `statistic` takes an array of means (..., sample) to an array (...); `samples` has shape (sample, replication).
+    """
+    samples = np.asarray(samples, float)
+    n, estimate = samples.shape[1], float(statistic(samples.mean(axis=1)))
+    draws = statistic(_resamples(n) @ samples.T)
+    jackknife = statistic(((samples.sum(axis=1, keepdims=True) - samples) / (n - 1)).T)
+    influence = jackknife.mean() - jackknife
+    if not np.isfinite(draws).all() or np.ptp(draws) <= 1e-12 * abs(estimate):
+        known = bool(np.isfinite(draws).all())
+        return Interval(estimate, estimate if known else -np.inf, estimate if known else np.inf)
+    below = (np.sum(draws < estimate) + np.sum(draws == estimate) / 2) / len(draws)
+    bias = stats.norm.ppf(np.clip(below, 1 / len(draws), 1 - 1 / len(draws)))
+    acceleration = np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)
+    z = bias + stats.norm.ppf([(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(draws, stats.norm.cdf(bias + z / (1 - acceleration * z)))
+    return Interval(estimate, float(low), float(high))
 
 
 def mean(x, confidence=0.95):
     """Mean of a sample with its BCa bootstrap interval."""
-    return _bootstrap((np.asarray(x, float),), lambda x, axis: x.mean(axis=axis), confidence)
+    return _bootstrap(lambda means: means[..., 0], [x], confidence)
 
 
 def mean_ratio(x, y, confidence=0.95):
     """Mean of x over mean of y, paired, with its BCa bootstrap interval."""
     if np.array_equal(x, y):
         return Interval(1.0, 1.0, 1.0)
-    return _bootstrap((np.asarray(x, float), np.asarray(y, float)),
-                      lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis), confidence)
+    return _bootstrap(lambda means: means[..., 0] / means[..., 1], [x, y], confidence)
+
+
+def extreme_ratio(x, rivals, pick=max, confidence=0.95, ratio=None):
+    """The largest (or smallest) ratio of x to one of several rivals, with an interval valid for all of them together.
+
+    Each pair is compared on the replications both have (the first ones), at a Bonferroni-corrected level.
+
+    Parameters
+    ----------
+    x : array of shape (replication,)
+    rivals : dict label -> array of shape (replication,)
+    pick : max or min
+        max: over the least favourable rival, when x should be small; min: over the most favourable one.
+    ratio : callable (x, y, confidence) -> Interval
+        `mean_ratio` by default, or `median_ratio`.
+
+    Returns
+    -------
+    (Interval, label, int)
+        The interval, the rival that decides, and the fewest replications behind a pair.
+    """
+    ratio = ratio or mean_ratio
+    level = 1 - (1 - confidence) / len(rivals)
+    sizes = {label: min(len(x), len(y)) for label, y in rivals.items()}
+    found = {label: ratio(x[:sizes[label]], y[:sizes[label]], level) for label, y in rivals.items()}
+    worst = pick(found, key=lambda label: found[label].estimate)
+    interval = Interval(found[worst].estimate, *(pick(getattr(i, end) for i in found.values()) for end in ("low", "high")))
+    return interval, worst, min(sizes.values())
+
+
+def median_ratio(x, y, confidence=0.95):
+    """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule."""
+    return median(np.asarray(x, float) / np.asarray(y, float), confidence)
 
 
 def median(x, confidence=0.95):
@@ -186,12 +237,27 @@ def holm(p_values):
     return adjusted
 
 
-def dominance(runs, values=None, confidence=0.95):
-    """All pairs of policies: DataFrame a, b, improvement with interval, mean ratio with interval, Holm-adjusted p-value."""
+def table(values, pairs, confidence=0.95):
+    """Paired comparisons as a DataFrame, one row per pair, with Holm's correction over all rows (`p_holm`).
+
+    Parameters
+    ----------
+    values : dict label -> array of shape (replication,)
+        Arrays may differ in length; each pair is compared on the replications both have (the first ones).
+    pairs : sequence of (label, label)
+    """
     import pandas as pd
-    pairs = [(a, b) for i, a in enumerate(runs.policies) for b in runs.policies[i + 1:]]
-    rows = pd.DataFrame([paired(runs, a, b, values, confidence).as_dict() for a, b in pairs])
+    rows = []
+    for a, b in pairs:
+        n = min(len(values[a]), len(values[b]))
+        rows.append(compare(values[a][:n], values[b][:n], a, b, confidence).as_dict())
+    rows = pd.DataFrame(rows)
     return rows.assign(p_holm=holm(rows.p_value))
+
+
+def dominance(values, confidence=0.95):
+    """`table` of all pairs of policies."""
+    return table(values, itertools.combinations(values, 2), confidence)
 
 
 def growth_ratio(x, values, split, confidence=0.95):
@@ -211,6 +277,23 @@ def growth_ratio(x, values, split, confidence=0.95):
     late = (values[:, k] - values[:, j]) / np.log(x[k] / x[j])
     early = (values[:, j] - values[:, i]) / np.log(x[j] / x[i])
     return mean_ratio(late, early, confidence)
+
+
+def log_slope(x, values, ends, confidence=0.95):
+    """Slope of the logarithm of the mean over the logarithm of x between two checkpoints.
+
+    Parameters
+    ----------
+    x : array of shape (C,)
+    values : array of shape (replication, C)
+    ends : (start, end)
+        Values of x; the nearest checkpoints are used.
+    """
+    x = np.asarray(x, float)
+    i, j = (int(np.abs(np.log(x / end)).argmin()) for end in ends)
+    require(i < j, "ends", ends, "must name two different checkpoints in increasing order")
+    span = np.log(x[j] / x[i])
+    return _bootstrap(lambda means: np.log(means[..., 1] / means[..., 0]) / span, [values[:, i], values[:, j]], confidence)
 
 
 def crossing(x, a, b):
