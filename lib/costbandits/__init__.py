@@ -11,8 +11,22 @@ import importlib
 from . import instances, regret
 from .bandits import Bandit
 from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal, check_sampler
-from .policies import (BTS, CUCB, IUCB, MUCB, UCBB2, BGreedy, BudgetUCB, ChoosePolicy, IndexPolicy, OmegaStarUCB,
-                       OmegaUCB, UCBSCPlus, choose, index)
+from .policies import (
+    BTS,
+    CUCB,
+    IUCB,
+    MUCB,
+    UCBB2,
+    BGreedy,
+    BudgetUCB,
+    ChoosePolicy,
+    IndexPolicy,
+    OmegaStarUCB,
+    OmegaUCB,
+    UCBSCPlus,
+    choose,
+    index,
+)
 from .simulate import Reduced, Runs, join, simulate
 from .stops import Budget
 from .store import StoreError

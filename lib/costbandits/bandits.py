@@ -22,6 +22,8 @@ class Bandit:
     """
 
     def __init__(self, rewards, costs):
+        for name, laws in (("rewards", rewards), ("costs", costs)):
+            require(hasattr(laws, "__iter__"), name, laws, "must be a sequence of distributions, one per arm")
         self.rewards, self.costs = tuple(rewards), tuple(costs)
         require(len(self.rewards) > 0, "rewards", self.rewards, "a bandit needs at least one arm")
         require(len(self.rewards) == len(self.costs), "costs", f"{len(self.costs)} distributions",
@@ -51,5 +53,4 @@ class Bandit:
         return self.reward_means / self.cost_means
 
     def __repr__(self):
-        # Exact and complete: the store of finished replications tells instances apart by it.
         return f"Bandit(rewards={list(self.rewards)!r}, costs={list(self.costs)!r})"

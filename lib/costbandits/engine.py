@@ -112,7 +112,7 @@ def full_scan(index, constant, params, pool, table, filled, shift, n, sums, cloc
 @nb.njit(inline="always", error_model="numpy")
 def ceiling(value):
     """A bound that stays above `value` when rounding is not on our side."""
-    return value + SLACK * abs(value)
+    return value + SLACK * abs(value) if value > -math.inf else value
 
 
 @_kernel(T.FunctionType(INDEX), _floats, _floats, _floats, _ints)

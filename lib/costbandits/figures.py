@@ -3,36 +3,89 @@
 import functools
 import hashlib
 import importlib.metadata
+import io
 import json
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from .checks import require
 
 # Okabe and Ito's colours, safe for the colour-blind; line styles tell the rest apart, also in greyscale.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
-    "#000000", "#E69F00", "#56B4E9", "#009E73", "#C9B800", "#0072B2", "#D55E00", "#CC79A7")
+    "#000000",
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#C9B800",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+)
 GREY = "#7F7F7F"
 
 # label -> (colour, line style). Ours in blue, rivals in the other colours.
 POLICIES = {
-    "ω-UCB 1/4": (BLUE, "-"), "ω-UCB 1": (BLUE, (0, (5, 2))), "ω*-UCB 1/4": (SKY, "-"), "ω*-UCB 1": (SKY, (0, (5, 2))),
-    "m-UCB": (RED, "-"), "c-UCB": (RED, (0, (5, 2))), "i-UCB": (RED, (0, (1, 1.5))), "b-greedy": (GREY, (0, (3, 1, 1, 1))),
-    "Budget-UCB": (PURPLE, "-"), "UCB-SC+": (ORANGE, "-"), "BTS": (GREEN, "-"), "UCB-B2": (BLACK, (0, (1, 1)))}
+    "ω-UCB": (BLUE, "-"),
+    "ω-UCB 1/4": (BLUE, "-"),
+    "ω-UCB 1": (BLUE, (0, (5, 2))),
+    "ω*-UCB 1/4": (SKY, "-"),
+    "ω*-UCB 1": (SKY, (0, (5, 2))),
+    "m-UCB": (RED, "-"),
+    "c-UCB": (RED, (0, (5, 2))),
+    "i-UCB": (RED, (0, (1, 1.5))),
+    "b-greedy": (GREY, (0, (3, 1, 1, 1))),
+    "Budget-UCB": (PURPLE, "-"),
+    "UCB-SC+": (ORANGE, "-"),
+    "BTS": (GREEN, "-"),
+    "UCB-B2": (BLACK, (0, (1, 1))),
+}
 
 STYLE = {
-    "figure.dpi": 80, "savefig.dpi": 110, "figure.constrained_layout.use": True, "font.size": 9, "axes.titlesize": 9.5,
-    "axes.labelsize": 9, "legend.fontsize": 8, "legend.frameon": False, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.6, "lines.linewidth": 1.5, "svg.hashsalt": "costbandits",
-    "svg.fonttype": "none", "axes.prop_cycle": mpl.cycler(color=[BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, YELLOW])}
+    "figure.dpi": 80,
+    "savefig.dpi": 110,
+    "figure.constrained_layout.use": True,
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.5,
+    "svg.hashsalt": "costbandits",
+    "svg.fonttype": "none",
+    "axes.prop_cycle": mpl.cycler(color=[BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, YELLOW]),
+}
 
 
 def use():
-    """Switch matplotlib to the house style."""
+    """Switch matplotlib to the house style, in a notebook also to small images."""
     plt.rcParams.update(STYLE)
+    from IPython import get_ipython
+
+    if get_ipython() is not None:
+        get_ipython().run_line_magic("matplotlib", "inline")
+        get_ipython().display_formatter.formatters["image/png"].for_type(mpl.figure.Figure, png)
+
+
+def png(fig, dpi=None, origin=""):
+    """The figure as PNG bytes in 96 colours, a third of the usual size; `origin` goes into its metadata."""
+    raw, small, text = io.BytesIO(), io.BytesIO(), PngInfo()
+    fig.savefig(raw, format="png", dpi=dpi or fig.dpi)
+    text.add_text("Description", origin)
+    # No dithering: it would put noise into plain areas.
+    Image.open(raw).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(
+        small, "PNG", optimize=True, pnginfo=text
+    )
+    return small.getvalue()
 
 
 def style(label):
@@ -50,7 +103,6 @@ def name_lines(ax, ends, gap=0.045):
     gap : float
         Least distance between two names as a share of the axis' height.
     """
-    low, high = ax.transData.inverted().transform(ax.transAxes.transform([(0, 0), (0, 1)]))[:, 1]
     to_axis = ax.transAxes.inverted().transform
     heights = {label: to_axis(ax.transData.transform((ax.get_xlim()[1], y)))[1] for label, y in ends.items()}
     placed = -np.inf
@@ -60,8 +112,15 @@ def name_lines(ax, ends, gap=0.045):
         positions[label] = placed
     over = max(0.0, placed - 1.0)
     for label, y in positions.items():
-        ax.annotate(label, (1.01, y - over), xycoords="axes fraction", va="center", fontsize=7.5, color=style(label)["color"],
-                    annotation_clip=False)
+        ax.annotate(
+            label,
+            (1.01, y - over),
+            xycoords="axes fraction",
+            va="center",
+            fontsize=7.5,
+            color=style(label)["color"],
+            annotation_clip=False,
+        )
 
 
 def curves(ax, x, runs, band=None, center="mean"):
@@ -88,8 +147,16 @@ def curves(ax, x, runs, band=None, center="mean"):
     return ends
 
 
-def panels(x, groups, columns=3, band=None, center="mean", height=2.9, xlabel="share of the budget spent",
-           ylabel="regret (reward units)"):
+def panels(
+    x,
+    groups,
+    columns=3,
+    band=None,
+    center="mean",
+    height=2.9,
+    xlabel="share of the budget spent",
+    ylabel="regret (reward units)",
+):
     """One panel of `curves` per setting on logarithmic axes, policies named at the right end; returns the figure.
 
     Parameters
@@ -115,7 +182,9 @@ def forest(tables, xlabel, columns=3, height=2.5):
         Columns a (the rival), ratio_estimate, ratio_low, ratio_high, as made by `statistics.table`.
     """
     rows = -(-len(tables) // columns)
-    fig, axes = plt.subplots(rows, columns, figsize=(3.8 * columns, height * rows), squeeze=False, sharex=True, sharey=True)
+    fig, axes = plt.subplots(
+        rows, columns, figsize=(3.8 * columns, height * rows), squeeze=False, sharex=True, sharey=True
+    )
     for ax, (title, part) in zip(axes.flat, tables.items(), strict=False):
         for y, row in enumerate(part.itertuples()):
             colour = style(row.a)["color"]
@@ -172,14 +241,19 @@ class Gallery:
         origin = json.dumps(self.provenance, sort_keys=True)
         if fig is not None:
             fig.savefig(self.output / f"{name}.svg", metadata={"Date": None, "Description": origin})
-            fig.savefig(self.output / f"{name}.png", metadata={"Description": origin, "Software": None})
+            (self.output / f"{name}.png").write_bytes(png(fig, mpl.rcParams["savefig.dpi"], origin))
         if table is not None:
-            table.to_csv(self.output / f"{name}.csv", float_format="%.6g", lineterminator="\n",
-                         index=table.index.name is not None or table.index.nlevels > 1)
+            table.to_csv(
+                self.output / f"{name}.csv",
+                float_format="%.6g",
+                lineterminator="\n",
+                index=table.index.name is not None or table.index.nlevels > 1,
+            )
 
     def published(self, name):
         """The table `name` at paper scale: of this run if it files its tables, else as committed."""
         import pandas as pd
+
         path = (self.output or Path("..") / "figures" / self.notebook) / f"{name}.csv"
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
 
@@ -192,6 +266,11 @@ def _sources(notebook):
         library.update(path.read_bytes())
     path = Path(f"{notebook}.ipynb")
     cells = json.loads(path.read_text())["cells"] if path.exists() else []
-    text = json.dumps([cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]) for cell in cells])
-    return {"library": library.hexdigest()[:16], "source": hashlib.sha256(text.encode()).hexdigest()[:16],
-            "versions": {name: importlib.metadata.version(name) for name in ("numpy", "numba", "matplotlib")}}
+    text = json.dumps(
+        [cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]) for cell in cells]
+    )
+    return {
+        "library": library.hexdigest()[:16],
+        "source": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "versions": {name: importlib.metadata.version(name) for name in ("numpy", "numba", "matplotlib")},
+    }

@@ -1,29 +1,48 @@
 """What decides a result, as a short digest: code without comments and docstrings, parameters, versions.
 
 The store of finished replications files results under it, so an edited sentence repeats nothing and an edited
-formula repeats everything that used it.
+formula repeats everything that used it. Where two things can't be told apart for sure they get different digests,
+or an error: work done twice is better than a result of something else.
 """
 
 import ast
-import dataclasses
+import copyreg
 import functools
 import hashlib
 import importlib.metadata
-import inspect
 import platform
+import sys
+import sysconfig
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 # Modules in which any change of code may change any result. Policies and distributions are told apart one by one.
-COMMON = ("bandits", "engine", "regret", "simulate", "stacks", "stops")
+COMMON = ("bandits", "engine", "policies/base", "regret", "simulate", "stacks", "stops")
 PACKAGES = ("numba", "numpy", "scipy")
+OURS = __name__.partition(".")[0]
 
 
 def digest(*things):
-    """A 16-byte digest of any mixture of numbers, texts, arrays, functions, classes and plain objects."""
+    """A 16-byte digest of any mixture of numbers, texts, arrays, functions, classes and plain objects.
+
+    Raises
+    ------
+    ValueError
+        For an object whose content can't be read, such as an open file.
+    """
     return hashlib.blake2b("\n".join(_describe(things, ())).encode(), digest_size=16).digest()
+
+
+def instance(bandit):
+    """Digest of a bandit: its laws' code and parameters."""
+    kinds = sorted({type(law) for law in (*bandit.rewards, *bandit.costs)}, key=lambda kind: kind.__qualname__)
+    # The text of our own laws is exact and complete, and ten times as quick as looking into them.
+    ours = {kind for kind in kinds if kind.__module__.startswith(f"{OURS}.")}
+    laws = [[repr(law) if type(law) in ours else law for law in half] for half in (bandit.rewards, bandit.costs)]
+    return digest(kinds, laws)
 
 
 @functools.cache
@@ -42,16 +61,28 @@ def _without_docstrings(tree):
     return tree
 
 
+@functools.cache
+def _installed(module):
+    """Whether a module belongs to Python or to an installed package: then its name says what is in it."""
+    top = str(module).partition(".")[0]
+    file = getattr(sys.modules.get(top), "__file__", None)
+    folders = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+    return top != OURS and (top in sys.stdlib_module_names
+                            or (file is not None and any(Path(file).is_relative_to(folder) for folder in folders)))
+
+
 def _describe(thing, outer):
     """Lines that tell `thing` from anything that behaves differently; `outer` guards against cycles."""
     if thing is None or isinstance(thing, bool | int | float | complex | str | bytes | np.generic):
         yield f"{type(thing).__name__} {thing!r}"
-    elif isinstance(thing, np.ndarray):
+    elif isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
         yield f"array {thing.dtype} {thing.shape} {hashlib.blake2b(np.ascontiguousarray(thing)).hexdigest()}"
     elif isinstance(thing, tuple | list):
         yield f"sequence {len(thing)}"
         for part in thing:
             yield from _describe(part, outer)
+    elif isinstance(thing, set | frozenset):
+        yield from _describe(("set", sorted(thing, key=repr)), outer)
     elif isinstance(thing, dict):
         yield f"dict {len(thing)}"
         for key in sorted(thing, key=repr):
@@ -60,40 +91,63 @@ def _describe(thing, outer):
         yield f"module {thing.__name__}"
     elif any(thing is seen for seen in outer):
         yield "again"
-    elif hasattr(thing, "py_func"):
-        yield "jitted"
-        yield from _describe(thing.py_func, outer)
+    else:
+        yield from _compound(thing, (*outer, thing))
+
+
+def _compound(thing, outer):
+    if hasattr(thing, "py_func"):
+        yield from _describe(("jitted", getattr(thing, "targetoptions", None), thing.py_func), outer)
     elif isinstance(thing, functools.partial):
-        yield from _describe(("partial", thing.func, thing.args, thing.keywords), (*outer, thing))
+        yield from _describe(("partial", thing.func, thing.args, thing.keywords), outer)
     elif isinstance(thing, types.MethodType):
-        yield from _describe((thing.__func__, thing.__self__), (*outer, thing))
+        yield from _describe((thing.__func__, thing.__self__), outer)
+    elif isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type) and _installed(thing.__module__):
+        yield f"{thing.__module__}.{thing.__qualname__}"
     elif isinstance(thing, types.FunctionType):
-        yield from _function(thing, (*outer, thing))
+        yield from _function(thing, outer)
     elif isinstance(thing, types.CodeType):
         yield from _code(thing, None, outer)
     elif isinstance(thing, type):
-        yield _class(thing)
+        # Ours don't change while Python runs; those of a notebook may, with the globals they use.
+        yield from _own_class(thing) if thing.__module__.startswith(f"{OURS}.") else _class(thing, outer)
     else:
-        yield _class(type(thing)) if not isinstance(thing, types.BuiltinFunctionType) else f"builtin {thing.__name__}"
-        yield from _describe(_fields(thing), (*outer, thing))
+        state = _state(thing)
+        named = isinstance(state, str)       # known by its name alone, as functions of C are
+        yield from _describe((getattr(thing, "__module__", None) if named else type(thing), state), outer)
 
 
-def _fields(thing):
-    if dataclasses.is_dataclass(thing):
-        return {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing)}
+def _state(thing):
+    """What an instance holds, as it would be pickled, without what it has merely cached."""
+    try:
+        registered = copyreg.dispatch_table.get(type(thing))
+        reduced = registered(thing) if registered else thing.__reduce_ex__(4)
+    except Exception as error:
+        raise ValueError(f"{thing!r}: its content can't be read ({error}), so results that depend on it can't be told "
+                         "apart in a store") from error
+    if isinstance(reduced, str):
+        return reduced
     cached = {name for cls in type(thing).__mro__ for name, member in vars(cls).items()
               if isinstance(member, functools.cached_property)}
-    return {name: value for name, value in getattr(thing, "__dict__", {}).items() if name not in cached}
+    parts = [{name: value for name, value in part.items() if name not in cached} or None if isinstance(part, dict)
+             else list(part) if isinstance(part, Iterator) else part for part in reduced]
+    identity = getattr(thing, "identity", None)
+    return (*parts, identity() if callable(identity) else None)
 
 
 def _function(function, outer):
     yield from _code(function.__code__, function.__doc__, outer)
     yield from _describe((function.__defaults__, function.__kwdefaults__), outer)
     yield from _describe(tuple(cell.cell_contents for cell in function.__closure__ or ()), outer)
-    for name in sorted(_names(function.__code__)):
-        if name in function.__globals__:
-            yield f"global {name}"
-            yield from _describe(function.__globals__[name], outer)
+    names = sorted(_names(function.__code__))
+    for name in names:
+        if name not in function.__globals__:
+            continue
+        value = function.__globals__[name]
+        yield f"global {name}"
+        yield from _describe(value, outer)
+        if isinstance(value, types.ModuleType) and not _installed(value.__name__):
+            yield from _describe({part: getattr(value, part) for part in names if hasattr(value, part)}, outer)
 
 
 def _names(code):
@@ -104,23 +158,28 @@ def _names(code):
 def _code(code, docstring, outer):
     yield f"code {code.co_code.hex()} {code.co_names} {code.co_varnames}"
     for const in code.co_consts:
-        if docstring is None or const is not docstring:
-            yield from _describe(sorted(const, key=repr) if isinstance(const, frozenset) else const, outer)
+        yield from _describe(None if docstring is not None and const is docstring else const, outer)
 
 
 @functools.cache
-def _class(cls):
-    if cls.__module__ == "builtins" or not hasattr(cls, "__mro__"):
-        return f"class {cls.__qualname__}"
-    lines = [f"class {cls.__module__}.{cls.__qualname__}"]
-    for base in cls.__mro__[:-1]:
+def _own_class(cls):
+    return tuple(_class(cls, (cls,)))
+
+
+def _class(cls, outer):
+    yield f"class {cls.__module__}.{cls.__qualname__}"
+    for base in cls.__mro__:
+        if _installed(base.__module__):
+            yield f"base {base.__module__}.{base.__qualname__}"
+            continue
         for name, member in sorted(vars(base).items(), key=lambda item: item[0]):
-            if name.startswith("__") and name != "__call__":
-                continue
-            member = inspect.unwrap(getattr(member, "fget", None) or getattr(member, "func", None)
-                                    or getattr(member, "__func__", member))
-            if isinstance(member, types.FunctionType) or hasattr(member, "py_func"):
-                lines += [f"member {name}", *_describe(member, (cls,))]
-            elif isinstance(member, bool | int | float | str | tuple | types.NoneType):
-                lines.append(f"member {name} {member!r}")
-    return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+            member = _WRAPPED.get(type(member), lambda plain: plain)(member)
+            # What makes and compares objects decides nothing that their state does not show.
+            usual = hasattr(object, name) or name == "__post_init__" or not callable(member)
+            if name != "_abc_impl" and not (name.startswith("__") and usual):
+                yield f"member {name}"
+                yield from _describe(member, outer)
+
+
+_WRAPPED = {property: lambda it: (it.fget, it.fset), functools.cached_property: lambda it: it.func,
+            staticmethod: lambda it: it.__func__, classmethod: lambda it: it.__func__}

@@ -53,7 +53,12 @@ def load(path, prefix=""):
     raw = yaml.safe_load(Path(path).read_text())
     claims = {}
     for id, entry in raw.items():
-        require(isinstance(entry, dict) and KEYS - {"others"} <= set(entry) <= KEYS, f"claim {id}", entry, f"must have {sorted(KEYS)}")
+        require(
+            isinstance(entry, dict) and KEYS - {"others"} <= set(entry) <= KEYS,
+            f"claim {id}",
+            entry,
+            f"must have {sorted(KEYS)}",
+        )
         low, high = (float(v) for v in entry["region"])
         require(low <= high, f"region of claim {id}", entry["region"], "must be [low, high]")
         claims[id] = Claim(id, **{**entry, "region": (low, high), "others": entry.get("others") or {}})
@@ -101,7 +106,15 @@ class Ledger:
 
     def untestable(self, id, case, missing, reading="primary"):
         """File that a claim cannot be tested, and what is missing."""
-        self._add(self._claim(id, reading), case, reading, Interval(np.nan, np.nan, np.nan), 0, UNTESTABLE, f"missing: {missing}")
+        self._add(
+            self._claim(id, reading),
+            case,
+            reading,
+            Interval(np.nan, np.nan, np.nan),
+            0,
+            UNTESTABLE,
+            f"missing: {missing}",
+        )
         return UNTESTABLE
 
     def _claim(self, id, reading):
@@ -111,11 +124,25 @@ class Ledger:
         return self.claims[id]
 
     def _add(self, claim, case, reading, interval, replications, result, note):
-        self._rows.append({
-            "id": claim.id, "case": case, "reading": reading, "claim": claim.claim, "place": claim.place,
-            "statistic": claim.statistic, "estimate": interval.estimate, "low": interval.low, "high": interval.high,
-            "region_low": claim.region[0], "region_high": claim.region[1], "replications": replications,
-            "scale": self.scale, "verdict": result, "note": note})
+        self._rows.append(
+            {
+                "id": claim.id,
+                "case": case,
+                "reading": reading,
+                "claim": claim.claim,
+                "place": claim.place,
+                "statistic": claim.statistic,
+                "estimate": interval.estimate,
+                "low": interval.low,
+                "high": interval.high,
+                "region_low": claim.region[0],
+                "region_high": claim.region[1],
+                "replications": replications,
+                "scale": self.scale,
+                "verdict": result,
+                "note": note,
+            }
+        )
 
     def frame(self):
         """All rows as a DataFrame, in the order of the claims.
@@ -126,6 +153,7 @@ class Ledger:
             If a claim has no row under its primary reading.
         """
         import pandas as pd
+
         rows = pd.DataFrame(self._rows)
         judged = set(rows.id[rows.reading == "primary"]) if len(rows) else set()
         require(set(self.claims) <= judged, "ledger", sorted(set(self.claims) - judged), "claims without a verdict")
@@ -136,6 +164,7 @@ class Ledger:
 def summary(rows):
     """One line per claim: the verdict over all its cases, and under which other reading it would hold."""
     import pandas as pd
+
     lines = []
     for id, group in rows.groupby("id", sort=False):
         by_reading = {reading: overall(part.verdict) for reading, part in group.groupby("reading", sort=False)}

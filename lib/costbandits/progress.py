@@ -5,12 +5,15 @@ COSTBANDITS_PROGRESS, each step is also written there: that is how a notebook th
 shows its progress in the terminal from which it was started.
 """
 
+import contextlib
 import json
+import math
 import os
 import time
 from pathlib import Path
 
 VARIABLE = "COSTBANDITS_PROGRESS"
+WINDOW = 20.0    # seconds, the least over which a speed is measured
 
 
 def announce(weights):
@@ -21,8 +24,8 @@ def announce(weights):
 def _write(message):
     path = os.environ.get(VARIABLE)
     if path:
-        # One short append is atomic; the watcher reads whole lines only.
-        with open(path, "a") as file:
+        # One short append is atomic; the watcher reads whole lines only. A study is worth more than its progress line.
+        with contextlib.suppress(OSError), open(path, "a") as file:
             file.write(json.dumps(message) + "\n")
 
 
@@ -57,29 +60,24 @@ class Steps:
 
 
 class Watcher:
-    """Reads the file and says what runs, how far everything is and how long it may still take."""
+    """Reads the file as it grows; says what runs, how far everything is and how long it may still take."""
 
-    def __init__(self, path):
-        self.path, self.start = Path(path), time.monotonic()
+    def __init__(self, path, clock=time.monotonic):
+        self.path, self._clock, self._read = Path(path), clock, 0
         self.plan, self.done, self.label = {}, {}, None
+        self._seen = [(clock(), 0.0)]     # (time, share) at every look
 
     def line(self):
-        """One line for the terminal, or an empty text before the first message."""
-        for text in self.path.read_text().splitlines() if self.path.exists() else []:
-            message = json.loads(text)
-            if "plan" in message:
-                self.plan = message["plan"]
-            else:
-                self.label = message["label"]
-                self.done[self.label] = (message["done"], message["total"])
-        if self.label is None:
-            return ""
-        done, total = self.done[self.label]
-        text, share = f"{self.label} {done}/{total}", self.share()
-        if share is None:
-            return text
-        left = (time.monotonic() - self.start) * (1 - share) / share if share > 0 else None
-        return f"{text} · {share:4.0%} of all" + (f" · about {clock(left)} left" if left is not None else "")
+        """What runs, the share of everything announced that is done, time left; empty while no study runs."""
+        self._look()
+        share = self.share()
+        done, total = self.done.get(self.label, (0, 0))
+        parts = [f"{self.label} {done}/{total}"] if done < total else []
+        if share:
+            parts.append(f"{math.floor(100 * share)}% of all")
+            left = self.left()
+            parts += [f"about {minutes(left)} left"] if left and share < 1 else []
+        return " · ".join(parts)
 
     def share(self):
         """Share of the announced work that is done, or None if nothing was announced."""
@@ -88,7 +86,33 @@ class Watcher:
             return None
         return sum(self.plan.get(label, 0) * done / total for label, (done, total) in self.done.items()) / work
 
+    def left(self):
+        """Seconds to the end at the speed of the last third of the time, or None before there is a speed.
 
-def clock(seconds):
-    """Minutes and seconds."""
+        Not of all the time: replications that the store held pass at once and would promise too much.
+        """
+        (start, _), (now, share) = self._seen[0], self._seen[-1]
+        then, before = next(look for look in self._seen if look[0] >= now - max(WINDOW, (now - start) / 3))
+        return (1 - share) * (now - then) / (share - before) if share > before else None
+
+    def _look(self):
+        if self.path.exists():
+            with open(self.path, "rb") as file:
+                file.seek(self._read)
+                text, newline, _ = file.read().rpartition(b"\n")
+            self._read += len(text) + len(newline)
+            for line in text.splitlines():
+                self._take(json.loads(line))
+        self._seen.append((self._clock(), self.share() or 0.0))
+
+    def _take(self, message):
+        if "plan" in message:
+            self.plan = message["plan"]
+        else:
+            self.label = message["label"]
+            self.done[self.label] = (message["done"], message["total"])
+
+
+def minutes(seconds):
+    """Minutes and seconds, as 2:05."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -5,8 +5,9 @@ workers share the tasks, on the backend that runs them, or on which policies pla
 """
 
 import contextlib
+import itertools
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import joblib
@@ -49,7 +50,7 @@ class Results:
         return self.policies.index(label)
 
     def frame(self, values):
-        """A tidy DataFrame of an array (policy, replication[, checkpoint]); columns policy, replication, checkpoint, value."""
+        """A tidy DataFrame of an array (policy, replication[, checkpoint]): these columns, and value."""
         import pandas as pd
         values = np.asarray(values)
         shape = (len(self.policies), len(self.replications), len(self.fractions))
@@ -108,6 +109,7 @@ class Study:
     max_rounds: int
     reduce: object = None
     first: int = 0       # the replication in which promises of user-written policies are checked
+    arms: int | None = None    # K, once the first instance has shown it
     checked: set = field(default_factory=set, compare=False, repr=False)
 
     def instance(self, replication):
@@ -115,7 +117,10 @@ class Study:
         bandit = self.bandits
         if not isinstance(bandit, Bandit):
             bandit = bandit(stream(self.seed, replication, INSTANCE))
-            require(isinstance(bandit, Bandit), f"bandits(rng) in replication {replication}", bandit, "must return a Bandit")
+            require(isinstance(bandit, Bandit), f"bandits(rng) in replication {replication}", bandit,
+                    "must return a Bandit")
+            require(self.arms in (None, bandit.K), f"bandits(rng) in replication {replication}", f"{bandit.K} arms",
+                    f"must have as many arms in every replication ({self.arms})")
         stop = self.stop if isinstance(self.stop, RULES) else self.stop(bandit)
         require(isinstance(stop, RULES), f"stop(bandit) in replication {replication}", stop,
                 f"must return a stop rule ({', '.join(rule.__name__ for rule in RULES)})")
@@ -140,19 +145,23 @@ class Study:
     def _parts(self):
         # Digests of what does not change with the replication.
         policies = {label: fingerprint.digest(policy) for label, policy in self.policies.items()}
-        return policies, fingerprint.digest(self.fractions, self.max_rounds, self.seed, self.reduce, fingerprint.common())
+        study = (self.fractions, self.max_rounds, self.seed, self.reduce)
+        return policies, fingerprint.digest(study, fingerprint.common())
 
-    def key(self, label, replication, bandit, stop):
-        """What a finished replication is filed under in the store."""
+    def keys(self, replication):
+        """What a finished replication of each policy is filed under in the store."""
+        bandit, stop = self.instance(replication)
         policies, rest = self._parts
-        return fingerprint.digest(policies[label], rest, replication, repr(bandit), stop)
+        case = fingerprint.digest(rest, replication, fingerprint.instance(bandit), stop)
+        return {label: fingerprint.digest(policy, case) for label, policy in policies.items()}
 
     def play(self, replication, labels):
         """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
         bandit, stop = self.instance(replication)
         order = stream(self.seed, replication, ORDER).permutation(bandit.K)
         stacks = Stacks(bandit, self.seed, replication, order)
-        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, all(law.variance == 0 for law in bandit.costs))
+        known_costs = all(law.variance == 0 for law in bandit.costs)
+        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, known_costs)
         results = {}
         for label in labels:
             run = self._run(label, replication, stacks, stop, problem)
@@ -177,24 +186,25 @@ class Study:
 
         run = play()
         promised = isinstance(policy, IndexRule) and policy.monotone
-        if promised and replication == self.first and not type(policy.rule).__module__.startswith("costbandits.") \
-                and not getattr(policy.rule, "__module__", "").startswith("costbandits."):
+        if promised and replication == self.first and not policy.rule.__module__.startswith("costbandits."):
             require(np.array_equal(run.pulls_at, play(lazy=False).pulls_at), f"policy {label!r} monotone", True,
                     "its index decreases while the arm rests: declare monotone=False")
         return run
 
     def _trouble(self, status, K):
-        return {engine.TOO_LONG: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
-                engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, and -1 to skip",
-                engine.NOT_A_NUMBER: "the index is not a number; return inf where it is undefined"}[status]
+        return {
+            engine.TOO_LONG: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
+            engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, and -1 to skip",
+            engine.NOT_A_NUMBER: "the index is not a number; return inf where it is undefined"}[status]
 
     def _reduced(self, label, replication, arrays, bandit, stop):
         alone = {name: value[None, None] for name, value in arrays.items()}
         values = self.reduce(Runs([label], np.array([replication]), self.fractions, bandits=[bandit], stops=[stop],
                                   seed=self.seed, **alone))
-        require(isinstance(values, dict) and all(np.shape(v)[:2] == (1, 1) for v in values.values()), "reduce(runs)", values,
-                "must be a dict of arrays with leading axes (policy, replication)")
-        return {name: np.asarray(value)[0, 0] for name, value in values.items()}
+        kept = {name: np.asarray(value) for name, value in values.items()} if isinstance(values, dict) else {}
+        require(kept and all(value.shape[:2] == (1, 1) and value.dtype.kind in "biufc" for value in kept.values()),
+                "reduce(runs)", values, "must be a dict of arrays of numbers with leading axes (policy, replication)")
+        return {name: value[0, 0] for name, value in kept.items()}
 
 
 def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_jobs=None, progress=False,
@@ -240,55 +250,62 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     StoreError, OSError
         If the store is damaged or belongs to something else, or the disk is full.
     """
-    study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, max_rounds, reduce)
+    study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce)
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         pieces = list(_collect(study, ids, n_jobs, filed, steps))
-    stacked = {name: np.stack([[piece[p][name] for piece in pieces] for p in study.policies])
-               for name in pieces[0][next(iter(study.policies))]}
-    common = dict(policies=list(study.policies), replications=np.array(ids), fractions=study.fractions)
+    stacked = _stacked([[piece[label] for piece in pieces] for label in study.policies])
+    common = {"policies": list(study.policies), "replications": np.array(ids), "fractions": study.fractions}
     if reduce is not None:
         return Reduced(**common, values=stacked)
     instances = [study.instance(replication) for replication in ids]
-    return Runs(**common, **stacked, bandits=[b for b, _ in instances], stops=[s for _, s in instances], seed=study.seed)
+    return Runs(**common, **stacked, bandits=[bandit for bandit, _ in instances], stops=[stop for _, stop in instances],
+                seed=study.seed)
 
 
 def _collect(study, ids, n_jobs, store, steps):
     """Yield each replication's results in order, from the store where it has them; file the others as they come."""
-    known, missing = [], []
-    for replication in ids:
-        found = {}
-        if store is not None:
-            bandit, stop = study.instance(replication)
-            found = {label: store.get(study.key(label, replication, bandit, stop)) for label in study.policies}
-            found = {label: values for label, values in found.items() if values is not None}
-        known.append(found)
-        missing.append([label for label in study.policies if label not in found])
+    keys = [study.keys(replication) if store is not None else {} for replication in ids]
+    known = [{label: values for label, key in each.items() if (values := store.get(key)) is not None} for each in keys]
+    missing = [[label for label in study.policies if label not in found] for found in known]
     tasks = (joblib.delayed(study.play)(r, labels) for r, labels in zip(ids, missing, strict=True) if labels)
-    played = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks) if any(missing) else iter(())
-    for replication, found, labels in zip(ids, known, missing, strict=True):
+    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    played = parallel(tasks) if any(missing) else iter(())
+    for key, found, labels in zip(keys, known, missing, strict=True):
         if labels:
             fresh = next(played)
             if store is not None:
-                bandit, stop = study.instance(replication)
-                store.put((study.key(label, replication, bandit, stop), values) for label, values in fresh.items())
+                store.put((key[label], values) for label, values in fresh.items())
             found.update(fresh)
         steps.step()
         yield found
 
 
-def _checked(policies, bandits, stop, replications, seed, checkpoints, max_rounds, reduce):
-    require(isinstance(policies, dict) and len(policies) > 0, "policies", policies, "must be a non-empty dict label -> policy")
+def _stacked(results):
+    """From a dict of arrays for each (policy, replication) to a dict of arrays (policy, replication, ...)."""
+    first = results[0][0]
+    shapes = {name: value.shape for name, value in first.items()}
+    for result in itertools.chain(*results):
+        other = {name: value.shape for name, value in result.items()}
+        require(other == shapes, "reduce(runs)", other, f"names and shapes must be the same for every run ({shapes})")
+    return {name: np.stack([[result[name] for result in row] for row in results]) for name in first}
+
+
+def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce):
+    require(isinstance(policies, dict) and len(policies) > 0, "policies", policies,
+            "must be a non-empty dict label -> policy")
     for label, policy in policies.items():
         require(isinstance(policy, Policy), f"policies[{label!r}]", policy, "must be a policy")
-    require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits, "must be a Bandit or a function rng -> Bandit")
+    require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
+            "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, RULES) or callable(stop), "stop", stop,
             f"must be a stop rule ({', '.join(rule.__name__ for rule in RULES)}) or a function bandit -> rule")
     if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
         ids = range(count("replications", replications))
     else:
         ids = [count("replications", r, low=0) for r in replications]
-        require(len(ids) > 0 and len(set(ids)) == len(ids), "replications", replications, "must be distinct, at least one")
+        require(len(ids) > 0 and len(set(ids)) == len(ids), "replications", replications,
+                "must be distinct, at least one")
     if isinstance(checkpoints, numbers.Number):
         number = count("checkpoints", checkpoints)
         fractions = np.arange(1, number + 1) / number
@@ -297,10 +314,14 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, max_round
         require(fractions.ndim == 1 and fractions.size > 0 and bool(np.all(np.diff(fractions) > 0))
                 and fractions[0] > 0 and fractions[-1] <= 1, "checkpoints", checkpoints,
                 "must be a whole number, 1 or more, or increasing fractions in (0, 1]")
-    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
-                  count("max_rounds", max_rounds), reduce, first=ids[0])
-    K = study.instance(ids[0])[0].K
-    return study, [int(r) for r in ids]
+    require(count("max_rounds", max_rounds) < 2**31, "max_rounds", max_rounds,
+            "must be below 2**31: pulls are counted in 32 bits")
+    require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
+    if n_jobs is not None:
+        require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
+    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, int(max_rounds), reduce,
+                  first=ids[0])
+    return replace(study, arms=study.instance(ids[0])[0].K), [int(r) for r in ids]
 
 
 def join(first, second):
@@ -309,9 +330,11 @@ def join(first, second):
     Both must come from the same seed, checkpoints and instances, so that their runs are paired.
     """
     both = [r for r in first.replications if r in set(second.replications)]
-    require(type(first) is type(second), "results", (type(first).__name__, type(second).__name__), "must be of the same kind")
+    kinds = (type(first).__name__, type(second).__name__)
+    require(kinds[0] == kinds[1], "results", kinds, "must be of the same kind")
     require(len(both) > 0, "replications", (first.replications, second.replications), "must have some in common")
-    require(np.array_equal(first.fractions, second.fractions), "fractions", second.fractions, "must be the same in both")
+    require(np.array_equal(first.fractions, second.fractions), "fractions", second.fractions,
+            "must be the same in both")
     twice = sorted(set(first.policies) & set(second.policies))
     require(not twice, "policies", twice, "a label may stand in only one of the two")
     rows = [[list(each.replications).index(r) for r in both] for each in (first, second)]
@@ -319,10 +342,14 @@ def join(first, second):
     def stacked(a, b):
         return np.concatenate([a[:, rows[0]], b[:, rows[1]]])
 
-    common = dict(policies=first.policies + second.policies, replications=np.array(both), fractions=first.fractions)
+    common = {"policies": first.policies + second.policies, "replications": np.array(both),
+              "fractions": first.fractions}
     if isinstance(first, Reduced):
         return Reduced(**common, values={name: stacked(first[name], second[name]) for name in first.values})
-    mine, theirs = ([(repr(each.bandits[i]), each.stops[i]) for i in at] for each, at in zip((first, second), rows, strict=True))
-    require(mine == theirs and first.seed == second.seed, "results", "instances, stop rules or seeds", "must be the same in both")
-    return Runs(**common, bandits=[first.bandits[i] for i in rows[0]], stops=[first.stops[i] for i in rows[0]], seed=first.seed,
-                **{name: stacked(getattr(first, name), getattr(second, name)) for name in FIELDS})
+    mine, theirs = ([(fingerprint.instance(each.bandits[i]), each.stops[i]) for i in at]
+                    for each, at in zip((first, second), rows, strict=True))
+    require(mine == theirs and first.seed == second.seed, "results", "instances, stop rules or seeds",
+            "must be the same in both")
+    arrays = {name: stacked(getattr(first, name), getattr(second, name)) for name in FIELDS}
+    return Runs(**common, **arrays, bandits=[first.bandits[i] for i in rows[0]],
+                stops=[first.stops[i] for i in rows[0]], seed=first.seed)

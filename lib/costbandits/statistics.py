@@ -112,23 +112,39 @@ def compare(x, y, a="a", b="b", confidence=0.95):
     x, y, confidence = _pairs(x, y, confidence)
     d = x - y
     wins, losses = int((d < 0).sum()), int((d > 0).sum())
-    quantiles = {f"{name}_{who}": float(np.quantile(z, q)) for name, q in (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
-                 for who, z in (("a", x), ("b", y))}
+    quantiles = {
+        f"{name}_{who}": float(np.quantile(z, q))
+        for name, q in (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
+        for who, z in (("a", x), ("b", y))
+    }
     difference = mean(d, confidence)
     reach = max(difference.high - difference.estimate, difference.estimate - difference.low)
     return Comparison(
-        a=a, b=b, replications=len(d), mean_a=float(x.mean()), mean_b=float(y.mean()), **quantiles, difference=difference,
-        ratio=mean_ratio(x, y, confidence), median_difference=median(d, confidence),
+        a=a,
+        b=b,
+        replications=len(d),
+        mean_a=float(x.mean()),
+        mean_b=float(y.mean()),
+        **quantiles,
+        difference=difference,
+        ratio=mean_ratio(x, y, confidence),
+        median_difference=median(d, confidence),
         improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
         p_value=float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
-        worst_share_a=worst_share(x), worst_share_b=worst_share(y),
-        decisive=float(np.inf) if difference.estimate == 0 else len(d) * (reach / difference.estimate) ** 2)
+        worst_share_a=worst_share(x),
+        worst_share_b=worst_share(y),
+        decisive=float(np.inf) if difference.estimate == 0 else len(d) * (reach / difference.estimate) ** 2,
+    )
 
 
 def _pairs(x, y, confidence):
     x, y = np.asarray(x, float), np.asarray(y, float)
-    require(x.ndim == 1 and x.shape == y.shape and len(x) > 1, "samples", (x.shape, y.shape),
-            "must be two paired samples of equal length, 2 or more")
+    require(
+        x.ndim == 1 and x.shape == y.shape and len(x) > 1,
+        "samples",
+        (x.shape, y.shape),
+        "must be two paired samples of equal length, 2 or more",
+    )
     require(0 < number("confidence", confidence) < 1, "confidence", confidence, "must be in (0, 1)")
     return x, y, float(confidence)
 
@@ -194,9 +210,11 @@ def extreme_ratio(x, rivals, pick=max, confidence=0.95, ratio=None):
     ratio = ratio or mean_ratio
     level = 1 - (1 - confidence) / len(rivals)
     sizes = {label: min(len(x), len(y)) for label, y in rivals.items()}
-    found = {label: ratio(x[:sizes[label]], y[:sizes[label]], level) for label, y in rivals.items()}
+    found = {label: ratio(x[: sizes[label]], y[: sizes[label]], level) for label, y in rivals.items()}
     worst = pick(found, key=lambda label: found[label].estimate)
-    interval = Interval(found[worst].estimate, *(pick(getattr(i, end) for i in found.values()) for end in ("low", "high")))
+    interval = Interval(
+        found[worst].estimate, *(pick(getattr(i, end) for i in found.values()) for end in ("low", "high"))
+    )
     return interval, worst, min(sizes.values())
 
 
@@ -209,7 +227,7 @@ def median(x, confidence=0.95):
     """Median of a sample with its order-statistic interval (distribution-free, conservative)."""
     x = np.sort(np.asarray(x, float))
     n = len(x)
-    depth = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))    # ranks depth and n + 1 - depth, counted from 1
+    depth = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))  # ranks depth and n + 1 - depth, counted from 1
     low, high = (x[depth - 1], x[n - depth]) if depth > 0 else (-np.inf, np.inf)
     return Interval(float(np.median(x)), float(low), float(high))
 
@@ -217,6 +235,7 @@ def median(x, confidence=0.95):
 def share(successes, n, confidence=0.95):
     """Share of successes among n trials with Wilson's interval."""
     from .intervals import asymmetric_interval
+
     low, high = asymmetric_interval(successes / n, n, stats.norm.ppf((1 + confidence) / 2))
     return Interval(float(successes / n), float(low), float(high))
 
@@ -225,7 +244,7 @@ def worst_share(x, worst=0.01):
     """Share of the sum of squared deviations that lies in the largest values (the worst 1 % of runs, at least one)."""
     x = np.sort(np.asarray(x, float))
     squares = (x - x.mean()) ** 2
-    return float(squares[-max(1, round(worst * len(x))):].sum() / squares.sum()) if squares.sum() > 0 else 0.0
+    return float(squares[-max(1, round(worst * len(x))) :].sum() / squares.sum()) if squares.sum() > 0 else 0.0
 
 
 def holm(p_values):
@@ -247,6 +266,7 @@ def table(values, pairs, confidence=0.95):
     pairs : sequence of (label, label)
     """
     import pandas as pd
+
     rows = []
     for a, b in pairs:
         n = min(len(values[a]), len(values[b]))
@@ -261,7 +281,7 @@ def dominance(values, confidence=0.95):
 
 
 def growth_ratio(x, values, split, confidence=0.95):
-    """Growth of the mean after `split` over its growth before, each per unit of log x: 1 is linear in log x, more is convex.
+    """Growth of the mean after `split` over its growth before, per unit of log x: 1 is a straight line, more is convex.
 
     Parameters
     ----------
@@ -293,11 +313,13 @@ def log_slope(x, values, ends, confidence=0.95):
     i, j = (int(np.abs(np.log(x / end)).argmin()) for end in ends)
     require(i < j, "ends", ends, "must name two different checkpoints in increasing order")
     span = np.log(x[j] / x[i])
-    return _bootstrap(lambda means: np.log(means[..., 1] / means[..., 0]) / span, [values[:, i], values[:, j]], confidence)
+    return _bootstrap(
+        lambda means: np.log(means[..., 1] / means[..., 0]) / span, [values[:, i], values[:, j]], confidence
+    )
 
 
 def crossing(x, a, b):
-    """Where the curve a, below b at first, rises above it for good (linear in log x); inf if never, 0 if always above."""
+    """Where the curve a, below b at first, rises above it for good; inf if never, 0 if always above."""
     x, above = np.log(np.asarray(x, float)), np.asarray(a, float) - np.asarray(b, float)
     if above[-1] <= 0:
         return np.inf

@@ -29,5 +29,5 @@ class Budget:
     def check(self, bandit):
         """Raise ValueError if a run on `bandit` might never end."""
         for arm, mean in enumerate(bandit.cost_means):
-            require(0 < mean < np.inf, f"expected cost of arm {arm}", mean,
+            require(0 < mean < np.inf, f"expected cost of arm {arm}", float(mean),
                     "under a budget every expected cost must be positive and finite, or a run may never end")

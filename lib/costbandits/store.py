@@ -40,16 +40,38 @@ class Store:
         with self._clear_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
-            (objects,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            (owner,), (form,) = (self._db.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))
-            if objects and (owner, form) != (APPLICATION, FORMAT):
-                raise StoreError(f"store {self.path}: belongs to something else (application {owner:#x}, format {form}; "
-                                 f"wanted {APPLICATION:#x}, {FORMAT}). Give another path, or move the file away.")
-            # WAL with synchronous=NORMAL: a kill loses at most the row being written, never the file.
-            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"application_id={APPLICATION}", f"user_version={FORMAT}"):
-                self._db.execute(f"PRAGMA {pragma}")
-            self._db.execute("CREATE TABLE IF NOT EXISTS results (key BLOB PRIMARY KEY, payload BLOB, checksum BLOB) "
-                             "WITHOUT ROWID")
+            try:
+                self._open()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _open(self):
+        (objects,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        owner, form = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        if objects and (owner, form) != (APPLICATION, FORMAT):
+            raise StoreError(f"store {self.path}: belongs to something else (application {owner:#x}, format {form}; "
+                             f"wanted {APPLICATION:#x}, {FORMAT}). Give another path, or move the file away.")
+        # WAL with synchronous=NORMAL: a kill loses at most the row being written, never the file.
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        if not objects:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            with self._transaction():
+                self._db.execute(f"PRAGMA application_id={APPLICATION}")
+                self._db.execute(f"PRAGMA user_version={FORMAT}")
+                self._db.execute("CREATE TABLE IF NOT EXISTS results "
+                                 "(key BLOB PRIMARY KEY, payload BLOB, checksum BLOB) WITHOUT ROWID")
+
+    @contextlib.contextmanager
+    def _transaction(self):
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
 
     @contextlib.contextmanager
     def _clear_errors(self):
@@ -80,15 +102,8 @@ class Store:
     def put(self, items):
         """File results, all or none: pairs (key, dict of arrays)."""
         rows = [(key, payload, _checksum(key, payload)) for key, payload in ((k, _pack(v)) for k, v in items)]
-        with self._clear_errors():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._db.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
-                self._db.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._clear_errors(), self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
 
     def __len__(self):
         return self._db.execute("SELECT count(*) FROM results").fetchone()[0]
@@ -108,7 +123,7 @@ def _checksum(key, payload):
 
 
 def _pack(arrays):
-    arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    arrays = {name: np.asarray(value, order="C") for name, value in arrays.items()}
     header = json.dumps([[name, value.dtype.str, value.shape] for name, value in arrays.items()])
     return b"\n".join([header.encode(), b"".join(value.tobytes() for value in arrays.values())])
 

@@ -5,5 +5,5 @@ from .budget_ucb import BudgetUCB
 from .classics import BTS, CUCB, IUCB, MUCB, UCBB2, BGreedy, UCBSCPlus
 from .omega_ucb import OmegaStarUCB, OmegaUCB
 
-__all__ = ["BTS", "BGreedy", "BudgetUCB", "CUCB", "ChoosePolicy", "IUCB", "IndexPolicy", "MUCB", "OmegaStarUCB",
-           "OmegaUCB", "Policy", "Problem", "UCBB2", "UCBSCPlus", "choose", "index"]
+__all__ = ["BTS", "CUCB", "IUCB", "MUCB", "UCBB2", "BGreedy", "BudgetUCB", "ChoosePolicy", "IndexPolicy",
+           "OmegaStarUCB", "OmegaUCB", "Policy", "Problem", "UCBSCPlus", "choose", "index"]

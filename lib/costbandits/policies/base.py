@@ -47,12 +47,19 @@ def index(function):
 
 
 def choose(function):
-    """Compile a choice: position or -1 to skip, from (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng).
+    """Compile a choice among all arms: a position, or -1 to skip the round.
 
-    n and the sums are arrays over arms; `problem` is what `prepare` returned, `memory` the policy's own array
-    (zeros at the start) and `rng` its random generator.
+    Its arguments are (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng): n and the sums are
+    arrays over arms; `problem` is what `prepare` returned, `memory` the policy's own array (zeros at the start) and
+    `rng` its random generator.
     """
     return _compile(function, engine.CHOICE, engine.CHOICE_ARGUMENTS, "choose")
+
+
+def _require_made_by(maker, rule, signature):
+    # Without compilation `index` and `choose` return the function as it is.
+    made = callable(rule) and (nb.config.DISABLE_JIT or signature.args in getattr(rule, "overloads", ()))
+    require(made, "rule", rule, f"must be a function made by cb.{maker}")
 
 
 def _floats(values):
@@ -101,7 +108,8 @@ class IndexRule(Policy):
     def play(self, run, problem, rng, lazy=None):
         lazy = self.monotone if lazy is None else lazy
         constant = _floats(self.prepare(problem))
-        require(len(constant) == problem.K, f"{type(self).__name__}.prepare", constant, "must return one number per arm")
+        require(len(constant) == problem.K, f"{type(self).__name__}.prepare", constant,
+                "must return one number per arm")
         return run.by_index(self.rule, constant, self.parameters, lazy)
 
     def identity(self):
@@ -141,7 +149,7 @@ class IndexPolicy(IndexRule):
     """
 
     def __init__(self, rule, params=(), monotone=False, prepare=None):
-        require(callable(rule), "rule", rule, "must be a function made by cb.index")
+        _require_made_by("index", rule, engine.INDEX)
         self.rule, self.monotone, self.parameters = rule, bool(monotone), _floats(params)
         if prepare is not None:
             self.prepare = prepare
@@ -161,7 +169,7 @@ class ChoosePolicy(ChoiceRule):
     """
 
     def __init__(self, rule, params=(), memory=None, prepare=None):
-        require(callable(rule), "rule", rule, "must be a function made by cb.choose")
+        _require_made_by("choose", rule, engine.CHOICE)
         self.rule, self.parameters = rule, _floats(params)
         if memory is not None:
             self.memory = memory

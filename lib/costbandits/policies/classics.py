@@ -96,7 +96,10 @@ class IUCB(_Scaled):
 
 @dataclass(frozen=True)
 class UCBSCPlus(IndexRule):
-    """UCB-SC+: (r + a c) / (c - a r), a = sqrt(L / (2 n (r^2 + c^2) - L)), L = log(t/n); infinite unless 2 n c^2 > L."""
+    """UCB-SC+: (r + a c) / (c - a r), infinite unless 2 n c^2 > L.
+
+    a = sqrt(L / (2 n (r^2 + c^2) - L)) with L = log(t/n).
+    """
 
     rule = staticmethod(ucb_sc_plus)
     support = (0.0, 1.0)
@@ -123,7 +126,7 @@ def b_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rn
         return t - 1
     if rng.random() < K / t:
         return int(rng.random() * K)
-    arm, best = 0, -1.0
+    arm, best = 0, -inf
     for k in range(K):
         ratio = reward[k] / cost[k] if cost[k] > 0.0 else inf
         if ratio > best:
@@ -133,7 +136,7 @@ def b_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rn
 
 @dataclass(frozen=True)
 class BGreedy(ChoiceRule):
-    """b-greedy: with probability min(1, K/t) an arm at random, else the one with the largest r/c; each once to begin."""
+    """b-greedy: each arm once, then a random one with probability min(1, K/t), else the one with the largest r/c."""
 
     rule = staticmethod(b_greedy)
 

@@ -1,0 +1,106 @@
+# The interface of the compendium; `make help` lists what it can do. Works with GNU make 3.81 (macOS) and later.
+
+NOTEBOOKS = omega_ucb
+
+# Everything that is made and not committed.
+BUILD = build
+
+# `make` sets up .venv by itself from PYTHON. `PY=python make ...` uses an environment that exists already (conda, Binder).
+PYTHON ?= python3
+ifeq ($(strip $(PY)),)
+PY = .venv/bin/python
+READY = .venv/.ready
+else
+export PYTHONPATH := $(CURDIR)/lib$(if $(PYTHONPATH),:$(PYTHONPATH))
+endif
+
+# What the results depend on besides the notebook and its parameters.
+CODE := $(shell find lib/costbandits -name '*.py') requirements.lock $(wildcard params/claims.yaml data/*.csv)
+ADS := $(wildcard data/KAG_conversion_data.csv)
+
+ALL = $(NOTEBOOKS:%=$(BUILD)/%.done)
+QUICK = $(NOTEBOOKS:%=$(BUILD)/quick/%.done)
+UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manifest.json),,$(BUILD)/$(name).done))
+RUN = $(PY) -m costbandits.notebooks --build $(BUILD)
+
+# Jupyter's own environment comes before whatever kernels and settings the user has.
+export JUPYTER_PREFER_ENV_PATH = 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help all quick test lab refresh bench lock clean distclean FORCE
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+all: $(ALL)  ## rebuild every figure, table and ledger row at paper scale; what is up to date is left alone
+	@echo "Up to date: $(NOTEBOOKS:%=figures/%) and the executed notebooks in $(BUILD)"
+
+quick: $(QUICK)  ## the same at a small scale, as a smoke run; results stay in build/quick
+	@echo "Up to date: $(NOTEBOOKS:%=$(BUILD)/quick/figures/%)"
+
+test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed notebooks compared with a new run
+	$(PY) -m ruff check lib tests
+	@mkdir -p $(BUILD)
+	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest --nbval --nbval-current-env tests $(wildcard notebooks)
+
+lab: $(READY)  ## JupyterLab on the notebooks
+	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks
+
+refresh: $(READY)  ## re-execute the committed notebooks in place
+	@$(RUN) refresh
+
+bench: $(READY)  ## the benchmark table
+	@$(PY) -m costbandits.bench
+
+lock:  ## resolve requirements.in again into requirements.lock
+	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \
+	  { $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/python -m pip install -qq uv; }
+	cp requirements.lock requirements.lock.part
+	PATH="$(CURDIR)/$(BUILD)/uv/bin:$$PATH" uv pip compile requirements.in --universal --python-version 3.11 \
+	  --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+	  --quiet --output-file requirements.lock.part
+	mv requirements.lock.part requirements.lock
+
+clean:  ## remove build, with the store of finished replications
+	rm -rf $(BUILD)
+
+distclean: clean  ## remove .venv and all caches too
+	rm -rf .venv .ruff_cache .hypothesis lib/costbandits.egg-info
+	find lib tests -name __pycache__ -prune -exec rm -rf {} +
+
+# A notebook's stamp is as old as the beginning of its run: what is edited meanwhile is newer.
+$(ALL): $(BUILD)/%.done: notebooks/%.ipynb params/paper/%.yaml $(CODE) $(BUILD)/ads.txt | $(READY)
+	@touch $@.part
+	@$(RUN) run $* --profile paper
+	@mv $@.part $@
+
+$(QUICK): $(BUILD)/quick/%.done: notebooks/%.ipynb params/quick/%.yaml $(CODE) | $(READY)
+	@mkdir -p $(@D) && touch $@.part
+	@$(RUN) run $* --profile quick
+	@mv $@.part $@
+
+$(UNPUBLISHED): FORCE
+
+# Which file of ads there is, if any: its coming and going changes the results.
+$(BUILD)/ads.txt: FORCE
+	@mkdir -p $(BUILD)
+	@ads="$${COSTBANDITS_ADS:-$(ADS)}"; printf '%s\n' "$$ads" | cmp -s - $@ || printf '%s\n' "$$ads" > $@
+
+# .venv is brought in line with the lock. While that is under way a mark stands in it: killed, it is made anew.
+.venv/.ready: requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo "$(NEEDED); there is no $(PYTHON). $(ADVICE)" >&2; exit 1; }
+	@$(PYTHON) $(RECENT) || \
+	  { echo "$(NEEDED); $(PYTHON) is $$($(PYTHON) --version 2>&1 | sed 's/Python //'). $(ADVICE)" >&2; exit 1; }
+	@echo "Setting up .venv from requirements.lock; once, for a minute or two ..."
+	@{ test ! -e .venv/.unfinished && .venv/bin/python $(RECENT) 2>/dev/null; } || rm -rf .venv
+	@mkdir -p .venv && touch .venv/.unfinished && { test -x .venv/bin/python || $(PYTHON) -m venv .venv; }
+	@{ command -v uv >/dev/null && $(call INSTALL,uv pip install --quiet --python .venv/bin/python); } || \
+	  { $(call INSTALL,.venv/bin/python -m pip install -qq); }
+	@rm .venv/.unfinished && touch $@
+
+RECENT = -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+NEEDED = costbandits needs Python 3.11 or newer
+ADVICE = Try PYTHON=python3.12 make $(MAKECMDGOALS)
+INSTALL = $(1) --require-hashes -r requirements.lock && $(1) --no-deps --no-build-isolation -e .

@@ -1,0 +1,228 @@
+"""The command behind the Makefile: run a notebook under a profile and publish its results, or execute it in place.
+
+    python -m costbandits.notebooks run omega_ucb --profile paper
+    python -m costbandits.notebooks refresh
+
+Both work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
+its own below `build/`, and publishes only when the whole notebook has succeeded: figures, tables and ledger rows of the
+paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from . import plan, publish
+from .checks import require
+from .store import StoreError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+                     "language_info": {"name": "python"}}
+
+# The usual template leaves out the alternative text of pictures.
+HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
+{%- block data_png scoped -%}
+{%- set alt = 'alt="' ~ (cell.metadata.alt | escape_html) ~ '" ' if cell.metadata.alt else '' -%}
+{{ super() | replace('<img ', '<img ' ~ alt, 1) }}
+{%- endblock -%}"""
+
+
+class Failed(Exception):
+    """The work was begun and could not be done; the message is for the reader."""
+
+
+def run(order):
+    """Execute the notebook of a `plan.Plan`, then publish; a line that says what was published.
+
+    Raises
+    ------
+    Failed
+        If the notebook fails or its results cannot be published. What it has left is kept for inspection.
+    ValueError
+        If another run of this notebook is under way.
+    """
+    from .runner import Execution, Line, with_papermill
+    line = Line(f"{order.name} ({order.profile})")
+    with _scratch(order.home, order.name) as scratch, _told(f"Nothing is published; see {_short(scratch)}"):
+        publish.complete(order.folder)
+        output, executed, page = (scratch / name for name in ("output", f"{order.name}.ipynb", f"{order.name}.html"))
+        output.mkdir()
+        work = with_papermill(order.source, executed, {**order.parameters, "output": str(output)})
+        notebook = Execution(work, scratch, order.source.parent).watched(line, order.cells)
+        line.show("writing HTML", topic="HTML")
+        page.write_text(_html(notebook, order), encoding="utf-8")
+        line.show("publishing", topic="publication")
+        _ignore_signals()      # from here on it takes less than a second, and is done or not done
+        changed = publish.publish(output, order.folder, order.record)
+        for path in (executed, page):
+            os.replace(path, order.home / path.name)
+        shutil.rmtree(scratch)
+        line.clear()
+    files = len(publish.manifest(order.folder)["files"])
+    return (f"{order.name} ({order.profile}), done in {line.elapsed()}: {files} files in {_short(order.folder)}, "
+            f"{len(changed)} of them new or changed; the notebook as {_short(order.home / order.name)}.html")
+
+
+@contextlib.contextmanager
+def _told(consequence):
+    """Turn what can go wrong in a run into one message that ends with its consequence."""
+    from .runner import NotebookFailed
+    try:
+        yield
+    except publish.Unfinished as error:
+        raise Failed(str(error)) from error
+    except (NotebookFailed, OSError, ValueError) as error:
+        raise Failed(f"{_text(error)}\n{consequence}") from error
+
+
+def refresh(root, name, build="build"):
+    """Execute a committed notebook in place with the defaults of its parameters; whether that changed it.
+
+    What differs between machines and moments is left out, so that the same results make the same bytes.
+
+    Raises
+    ------
+    Failed
+        If a cell fails or writes to stderr. The notebook stays as it is.
+    """
+    import nbformat
+
+    from .runner import Execution, Line, as_it_is
+    root = Path(root).resolve()
+    path = root / "notebooks" / f"{name}.ipynb"
+    notebook = plan.read(root, name)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    line = Line(f"{name} (in place)")
+    with _scratch(root / build / "refresh", name) as scratch, _told("The notebook stays as it is"):
+        Execution(as_it_is(notebook), scratch, path.parent).watched(line, len(notebook.cells))
+        shutil.rmtree(scratch)
+        for number, cell in enumerate(notebook.cells, 1):
+            for output in cell.get("outputs", []):
+                require(output.get("name") != "stderr", f"cell {number}, stderr", output.get("text"), "must stay empty")
+    for volatile in ("papermill", "widgets"):
+        notebook.metadata.pop(volatile, None)
+    notebook.metadata.update(NOTEBOOK_METADATA)
+    text = nbformat.writes(notebook) + "\n"
+    if path.read_text(encoding="utf-8") == text:
+        return False
+    part = path.with_name(path.name + publish.PART)
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+    return True
+
+
+@contextlib.contextmanager
+def _scratch(home, name):
+    """A new folder to work in, for one run of a notebook at a time; those of earlier runs are removed."""
+    stage = home / "stage"
+    stage.mkdir(parents=True, exist_ok=True)
+    with open(stage / f"{name}.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"notebook = {name!r}: is being run by another process; wait for it or end it") from None
+        # The kernel of a run that was killed may live for another second, so no two runs share a folder.
+        for old in stage.glob(f"{name}-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=stage))
+        try:
+            yield scratch
+        except KeyboardInterrupt:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+
+
+def _html(notebook, order):
+    from nbconvert import HTMLExporter
+    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
+    resources = {"metadata": {"name": order.name, "path": str(order.source.parent)}}
+    return exporter.from_notebook_node(notebook, resources)[0]
+
+
+def _short(path):
+    return os.path.relpath(path)
+
+
+def _text(error):
+    """An error in words, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error)
+
+
+@contextlib.contextmanager
+def _interruptible():
+    """Let each signal that ends a program raise KeyboardInterrupt, once: the clean-up is not interrupted again."""
+    def interrupt(*_):
+        _ignore_signals()
+        raise KeyboardInterrupt
+    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ignore_signals():
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _isolate(build):
+    """Keep the user's own start-up files out of the kernels, and the kernels' files out of the user's home."""
+    os.environ["IPYTHONDIR"] = str(Path(build).resolve() / "ipython")
+    os.environ["JUPYTER_RUNTIME_DIR"] = str(Path(build).resolve() / "jupyter")
+
+
+def main(arguments=None):
+    """The command; its exit status: 0, 1 for a failed notebook, 2 for bad input, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m costbandits.notebooks", description=__doc__.partition("\n")[0])
+    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
+    commands = parser.add_subparsers(dest="command", required=True)
+    runs = commands.add_parser("run", help="execute a notebook under a profile and publish its results")
+    runs.add_argument("notebook")
+    runs.add_argument("--profile", required=True, help="a folder of params/")
+    refreshes = commands.add_parser("refresh", help="execute committed notebooks in place")
+    refreshes.add_argument("notebook", nargs="*", help="all by default")
+    options = parser.parse_args(arguments)
+    try:
+        with _interruptible():
+            _obey(options)
+    except KeyboardInterrupt:
+        return _say("interrupted: nothing published, finished replications are kept", 130)
+    except Failed as error:
+        return _say(f"{options.command}: {error}", 1)
+    except (ValueError, OSError, StoreError) as error:
+        return _say(f"costbandits: {_text(error)}", 2)
+    return 0
+
+
+def _obey(options):
+    if options.command == "run":
+        order = plan.prepare(".", options.notebook, options.profile, options.build)
+        _isolate(options.build)
+        print(run(order))
+        return
+    _isolate(options.build)
+    for name in options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb")):
+        print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")
+
+
+def _say(message, status):
+    print(message, file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def ads_file():
+    """The real file of ads, where there is one; tests that need it are skipped elsewhere."""
+    places = [os.environ.get("COSTBANDITS_ADS"), ROOT / "data/KAG_conversion_data.csv",
+              ROOT.parent / "shared/data/facebook_ads/KAG_conversion_data.csv"]
+    for place in places:
+        if place and Path(place).is_file():
+            return Path(place).resolve()
+    pytest.skip("the file of ads is not ours to ship, and is not here")

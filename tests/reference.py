@@ -1,0 +1,215 @@
+"""The papers' rules, transcribed literally and played slowly, and the cast of the tests.
+
+Nothing here uses the library's engine, stacks or formulas. An index is computed for every arm in every round, from
+the arm's own list of outcomes; the arms stand in the replication's shuffled order and the lowest position wins a tie.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from math import inf, log, sqrt
+
+import costbandits as cb
+import numpy as np
+from costbandits import engine
+from costbandits.policies import Problem
+from costbandits.stacks import Stacks
+
+FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.generalized_bernoulli,
+            "beta": cb.instances.beta}
+INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
+           "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-SC+": cb.UCBSCPlus(),
+           "UCB-B2": cb.UCBB2()}
+POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS()}
+
+# What a random stream is for; a stream is SeedSequence(seed, spawn_key=(replication, purpose, arm)).
+INSTANCE, REWARD, COST, POLICY, ORDER = range(5)
+
+
+def stream(seed, replication, purpose, arm=0):
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, purpose, arm)))
+
+
+@dataclass
+class Arm:
+    """All that was seen of one arm, and its statistics."""
+
+    rewards: list = field(default_factory=list)
+    costs: list = field(default_factory=list)
+
+    def see(self, reward, cost):
+        self.rewards.append(reward)
+        self.costs.append(cost)
+        self.n, self.r, self.c = len(self.rewards), np.mean(self.rewards), np.mean(self.costs)
+        # The variance of a single sample is unknown; UCB-B2 takes the largest possible one.
+        self.v_r, self.v_c = ((np.var(x, ddof=1) if self.n > 1 else 0.25) for x in (self.rewards, self.costs))
+
+
+# Indices: functions of (t, arm, lam), t the coming round and lam the smallest expected cost. A zero mean cost makes
+# each of them infinite: where the printed form is 0/0, or rounding noise in the denominator, it is said explicitly.
+
+def theorem_1(n, mean, z2, eta):
+    """The interval of Theorem 1 on [0, 1] as printed, in 50 digits (B/2A and the root nearly cancel)."""
+    with localcontext(prec=50):
+        n, mean, z2, eta, m, M = (Decimal(float(value)) for value in (n, mean, z2, eta, 0, 1))
+        A = n + z2 * eta
+        B = 2 * n * mean + z2 * eta * (M + m)
+        C = n * mean**2 + z2 * eta * M * m
+        half = max(B**2 / (4 * A**2) - C / A, Decimal(0)).sqrt()
+        return B / (2 * A) - half, B / (2 * A) + half
+
+
+def omega(rho, star=False):
+    def index(t, arm, lam):
+        if arm.c == 0:
+            return inf
+        eta_r = eta_c = 1.0
+        if star and arm.n >= 30:
+            eta_r, eta_c = (min(v / ((1 - m) * m), 1.0) if 0 < m < 1 else 1.0
+                            for v, m in ((arm.v_r, arm.r), (arm.v_c, arm.c)))
+        z2 = 2 * rho * log(t)
+        _, upper = theorem_1(arm.n, arm.r, z2, eta_r)
+        lower, _ = theorem_1(arm.n, arm.c, z2, eta_c)
+        return min(upper, Decimal(1)) / lower
+    return index
+
+
+def m_ucb(t, arm, lam):
+    eps = 2**-4 * sqrt(log(t - 1) / arm.n)
+    above, below = min(arm.r + eps, 1), max(arm.c - eps, 0)
+    return above / below if below > 0 else inf
+
+
+def c_ucb(t, arm, lam):
+    eps = 2**-3 * sqrt(log(t - 1) / arm.n)
+    return arm.r / arm.c + eps / arm.c if arm.c > 0 else inf
+
+
+def i_ucb(t, arm, lam):
+    eps = 2**-2 * sqrt(log(t - 1) / arm.n)
+    return arm.r / arm.c + eps if arm.c > 0 else inf
+
+
+def budget_ucb(t, arm, lam):
+    if arm.c == 0:
+        return inf
+    eps = sqrt(2 * log(t - 1) / arm.n)
+    return arm.r / arm.c + eps / arm.c * (1 + min(arm.r + eps, 1) / max(arm.c - eps, lam))
+
+
+def ucb_sc_plus(t, arm, lam):
+    if not arm.c**2 > log(t / arm.n) / (2 * arm.n):
+        return inf
+    kappa = arm.r**2 + arm.c**2
+    alpha = sqrt(log(t / arm.n) / (2 * kappa * arm.n - log(t / arm.n)))
+    return (arm.r + alpha * arm.c) / (arm.c - alpha * arm.r)
+
+
+def ucb_b2(t, arm, lam):
+    x = 2.01 * log(t)
+    e_r, e_c = (sqrt(2 * v * x / arm.n) + 3 * x / arm.n for v in (arm.v_r, arm.v_c))
+    q = arm.r / max(arm.c, lam)
+    return q + 1.4 * (e_r + q * e_c) / arm.c if e_c < arm.c else inf
+
+
+class Index:
+    """Each arm once, then the largest index."""
+
+    def __init__(self, index):
+        self.index = index
+
+    def choose(self, t, arms, lam, rng):
+        if t <= len(arms):
+            return t - 1
+        values = [self.index(t, arm, lam) for arm in arms]
+        return values.index(max(values))
+
+    def observe(self, position, reward, cost, rng):
+        pass
+
+
+class Greedy(Index):
+    """b-greedy: each arm once, then a random one with probability min(1, K/t), else the largest ratio of means."""
+
+    def choose(self, t, arms, lam, rng):
+        if t > len(arms) and rng.random() < min(1, len(arms) / t):
+            return int(rng.random() * len(arms))
+        return super().choose(t, arms, lam, rng)
+
+
+class Thompson(Index):
+    """BTS: Beta(alpha, beta) for reward and cost of every arm, outcomes made binary by a trial each."""
+
+    def __init__(self, K):
+        self.alpha_r, self.alpha_c, self.n = np.ones(K), np.ones(K), np.zeros(K)
+
+    def choose(self, t, arms, lam, rng):
+        ratios = [rng.beta(a_r, n + 2 - a_r) / rng.beta(a_c, n + 2 - a_c)
+                  for a_r, a_c, n in zip(self.alpha_r, self.alpha_c, self.n, strict=True)]
+        return ratios.index(max(ratios))
+
+    def observe(self, position, reward, cost, rng):
+        self.alpha_r[position] += rng.random() < reward
+        self.alpha_c[position] += rng.random() < cost
+        self.n[position] += 1
+
+
+LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index(omega(1.0)),
+           "omega* 1/4": lambda K: Index(omega(0.25, star=True)), "m": lambda K: Index(m_ucb),
+           "c": lambda K: Index(c_ucb), "i": lambda K: Index(i_ucb), "Budget-UCB": lambda K: Index(budget_ucb),
+           "UCB-SC+": lambda K: Index(ucb_sc_plus), "UCB-B2": lambda K: Index(ucb_b2), "BTS": Thompson,
+           "b-greedy": lambda K: Greedy(lambda t, arm, lam: arm.r / arm.c if arm.c > 0 else inf)}
+
+
+def literal_trajectory(player, bandit, budget, seed, replication, samples=2000):
+    """The arms that a literal player pulls, in the bandit's numbering, until the budget is spent."""
+    order = stream(seed, replication, ORDER).permutation(bandit.K)
+    rewards = [bandit.rewards[arm].sample(stream(seed, replication, REWARD, arm), samples) for arm in order]
+    costs = [bandit.costs[arm].sample(stream(seed, replication, COST, arm), samples) for arm in order]
+    rng, arms, spent, pulled = stream(seed, replication, POLICY), [Arm() for _ in order], 0.0, []
+    while spent < budget:
+        position = player.choose(len(pulled) + 1, arms, bandit.cost_means.min(), rng)
+        slot = len(arms[position].rewards)
+        reward, cost = rewards[position][slot], costs[position][slot]
+        arms[position].see(reward, cost)
+        player.observe(position, reward, cost, rng)
+        spent += cost
+        pulled.append(position)
+    return order[pulled]
+
+
+def run(policy, bandit, budget, seed=0, replication=0, max_rounds=10**6, stacks=None, **options):
+    """One run on the library's engine, below `simulate`: its status, its arrays and the order of the arms."""
+    order = stream(seed, replication, ORDER).permutation(bandit.K)
+    table = engine.Run(stacks or Stacks(bandit, seed, replication, order), np.atleast_1d(budget), max_rounds)
+    problem = Problem(bandit.K, bandit.cost_means[order], float(np.max(budget)), known_costs=False)
+    return policy.play(table, problem, stream(seed, replication, POLICY), **options), table, order
+
+
+def trajectory(policy, bandit, budget, seed, replication, rounds):
+    """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
+    order, counts, stacks = None, [np.zeros(bandit.K, int)], None
+    for limit in range(1, rounds + 1):
+        status, table, order = run(policy, bandit, budget, seed, replication, limit, stacks)
+        stacks = table.stacks
+        assert status == (engine.TOO_LONG if limit < rounds else engine.DONE)
+        counts.append(table.n.copy())
+    return order[np.diff(counts, axis=0).argmax(axis=1)]
+
+
+def digest(*arrays):
+    """A short hash of the bits of arrays."""
+    return hashlib.blake2b(b"".join(array.tobytes() for array in arrays), digest_size=8).hexdigest()
+
+
+def small_study(policies, seed=0, **options):
+    """Runs on one small setting of each family: dict family -> Runs."""
+    return {family: cb.simulate(policies, make(6), lambda bandit: cb.Budget(1000 * bandit.cost_means.min()),
+                                replications=2, seed=seed, checkpoints=20, **options)
+            for family, make in FAMILIES.items()}
+
+
+def bits(runs, *fields):
+    """Hash of every policy's results in a `small_study`."""
+    return {label: digest(*(getattr(each, name)[each.index(label)] for each in runs.values() for name in fields))
+            for label in next(iter(runs.values())).policies}

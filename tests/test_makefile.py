@@ -1,0 +1,225 @@
+"""The Makefile and the CI script, with small scripts in the place of Python, uv and make."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ONE, TWO = "run one --profile paper", "run two --profile paper"
+
+
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project whose Python (`PY=./py`) writes down what it is asked to do, and publishes."""
+    folder = tmp_path / "a project"
+    for name in ("lib/costbandits/a.py", "tests/a.py", "notebooks/one.ipynb", "notebooks/two.ipynb",
+                 "params/quick/one.yaml", "params/quick/two.yaml", "params/paper/one.yaml", "params/paper/two.yaml",
+                 "params/claims.yaml", "requirements.in", "requirements.lock"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+        os.utime(folder / name, (1e9, 1e9))
+    shutil.copy(ROOT / "Makefile", folder)
+    script(folder / "py", 'echo "$*" >> log; mkdir -p figures/one figures/two\n'
+                          'touch figures/one/manifest.json figures/two/manifest.json; test ! -e broken')
+    return folder
+
+
+def make(folder, *arguments, path=None, **environment):
+    """Run make, without what this very test run has got from a make above it; (exit status, output)."""
+    ours = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PY", "PYTHON", "COSTBANDITS_ADS"}
+    environment = {**{key: value for key, value in os.environ.items() if key not in ours}, **environment}
+    if path:
+        environment["PATH"] = f"{path}:{environment['PATH']}"
+    done = subprocess.run(["make", "NOTEBOOKS=one two", *arguments], cwd=folder, env=environment, capture_output=True,
+                          text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def asked(folder):
+    """What Python was asked to do since the last look, without the constant part."""
+    log = folder / "log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return sorted(line.replace("-m costbandits.notebooks --build build ", "") for line in lines)
+
+
+def test_help_lists_every_command():
+    commands = set(re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()) - {"FORCE"}
+    assert commands == {"all", "quick", "test", "lab", "refresh", "bench", "lock", "clean", "distclean", "help"}
+    status, said = make(ROOT, "help")
+    assert status == 0 and sorted(re.findall(r"^  make (\w+) +\S.*$", said, re.MULTILINE)) == sorted(commands)
+
+
+def test_all_runs_each_notebook_once_and_then_nothing(project):
+    assert make(project, "-j2", "all", "PY=./py")[0] == 0
+    assert asked(project) == [ONE, TWO]
+    status, said = make(project, "all", "PY=./py")
+    assert (status, asked(project)) == (0, []) and "p to date" in said
+
+
+@pytest.mark.parametrize(("change", "again"), [
+    ("notebooks/one.ipynb", [ONE]), ("params/paper/two.yaml", [TWO]), ("params/claims.yaml", [ONE, TWO]),
+    ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
+    ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
+    ("params/quick/one.yaml", [])])
+def test_what_all_depends_on(project, change, again):
+    make(project, "all", "PY=./py")
+    asked(project)
+    (project / change).parent.mkdir(exist_ok=True)
+    (project / change).touch()
+    os.utime(project / change)
+    assert make(project, "all", "PY=./py")[0] == 0
+    assert asked(project) == again
+
+
+def test_all_runs_again_when_the_data_comes_or_goes_or_the_figures_are_gone(project):
+    make(project, "all", "PY=./py")
+    asked(project)
+    for environment in ({"COSTBANDITS_ADS": "elsewhere.csv"}, {}):
+        make(project, "all", "PY=./py", **environment)
+        assert asked(project) == [ONE, TWO]
+        make(project, "all", "PY=./py", **environment)
+        assert asked(project) == []
+    (project / "figures/two/manifest.json").unlink()
+    make(project, "all", "PY=./py")
+    assert asked(project) == [TWO]
+
+
+def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
+    (project / "broken").touch()
+    assert make(project, "all", "PY=./py")[0] != 0
+    assert asked(project) == [ONE]
+    (project / "broken").unlink()
+    script(project / "py2", "./py $*; sleep 0.02; touch notebooks/one.ipynb")
+    assert make(project, "all", "PY=./py2")[0] == 0
+    assert asked(project) == [ONE, TWO]
+    make(project, "all", "PY=./py")
+    assert asked(project) == [ONE]
+
+
+def test_quick_leaves_the_stamps_of_all_alone(project):
+    assert make(project, "quick", "PY=./py")[0] == 0
+    assert asked(project) == ["run one --profile quick", "run two --profile quick"]
+    make(project, "all", "PY=./py")
+    assert asked(project) == [ONE, TWO]
+
+
+def test_an_environment_that_exists_is_used_and_finds_the_library(project):
+    script(project / "py3", 'echo "$PYTHONPATH" >> log')
+    assert make(project, "refresh", "bench", PY="./py3")[0] == 0
+    assert asked(project) == [f"{project}/lib"] * 2
+    assert not (project / ".venv").exists()
+
+
+OLD = 'case "$1" in --version) echo "Python 3.9.18";; *) exit 1;; esac'
+
+
+@pytest.mark.parametrize("target", ["all", "test"])
+def test_an_old_python_is_refused_in_one_line(project, tmp_path, target):
+    script(tmp_path / "bin/python3", OLD)
+    status, said = make(project, target, path=tmp_path / "bin")
+    ours = [line for line in said.splitlines() if not line.startswith("make")]
+    assert status != 0 and not (project / ".venv").exists()
+    assert ours == [f"costbandits needs Python 3.11 or newer; python3 is 3.9.18. Try PYTHON=python3.12 make {target}"]
+    status, said = make(project, target, PYTHON="python3.99")
+    assert status != 0 and "there is no python3.99" in said
+
+
+# A Python that makes environments of itself, and whose pip fails while a file `offline` exists.
+ABLE = """case "$*" in
+  "-m venv .venv") mkdir -p .venv/bin; cp "$0" .venv/bin/python; echo made >> log;;
+  "-m pip install"*) echo "pip$(echo "$*" | sed 's/.* install//')" >> log; test ! -e offline;;
+  -c*) exit 0;;
+  *) echo "$*" >> log;;
+esac"""
+
+
+def test_set_up_once_again_for_a_new_lock_and_anew_after_a_kill(project, tmp_path):
+    python = {"PYTHON": str(script(tmp_path / "bin/able", ABLE))}
+    installs = ["pip -qq --no-deps --no-build-isolation -e .", "pip -qq --require-hashes -r requirements.lock"]
+    assert make(project, "bench", **python)[0] == 0
+    assert asked(project) == ["-m costbandits.bench", "made", *installs]
+    make(project, "bench", **python)
+    assert asked(project) == ["-m costbandits.bench"]
+
+    (project / ".venv/old").touch()
+    os.utime(project / "requirements.lock")
+    (project / "offline").touch()
+    assert make(project, "bench", **python)[0] != 0
+    assert asked(project) == installs[1:] and (project / ".venv/old").exists()
+
+    (project / "offline").unlink()
+    assert make(project, "bench", **python)[0] == 0
+    assert asked(project) == ["-m costbandits.bench", "made", *installs] and not (project / ".venv/old").exists()
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_uv_is_used_where_it_is_and_not_needed(project, tmp_path, works):
+    python = script(tmp_path / "python/able", ABLE)
+    script(tmp_path / "bin/uv", f'echo "uv $2" >> log; {"true" if works else "false"}')
+    assert make(project, "bench", path=tmp_path / "bin", PYTHON=str(python))[0] == 0
+    ways = [line.split()[0] for line in asked(project)]
+    assert ways == (["-m", "made", "uv", "uv"] if works else ["-m", "made", "pip", "pip", "uv"])
+
+
+def test_the_lock_is_replaced_only_when_it_could_be_resolved(project, tmp_path):
+    (project / "requirements.lock").write_text("old")
+    script(tmp_path / "bin/uv", 'while test "$1" != --output-file; do shift; done; echo new > "$2"; test ! -e offline')
+    (project / "offline").touch()
+    assert make(project, "lock", path=tmp_path / "bin")[0] != 0
+    assert (project / "requirements.lock").read_text() == "old"
+    (project / "offline").unlink()
+    assert make(project, "lock", path=tmp_path / "bin")[0] == 0
+    assert (project / "requirements.lock").read_text() == "new\n"
+
+
+def test_clean_and_distclean_remove_what_was_made_and_nothing_else(project):
+    def files():
+        return {path.relative_to(project).as_posix() for path in project.rglob("*") if path.is_file()}
+
+    before = files()
+    cached = {".venv/bin/python", "lib/costbandits/__pycache__/a.pyc", "lib/costbandits.egg-info/x"}
+    for made in {"build/one.done"} | cached:
+        (project / made).parent.mkdir(parents=True, exist_ok=True)
+        (project / made).touch()
+    assert make(project, "clean")[0] == 0
+    assert files() - before == cached
+    assert make(project, "distclean")[0] == 0
+    assert files() == before
+
+
+@pytest.mark.parametrize(("given", "there", "expected"), [
+    ("", True, "{}/shared/data/facebook_ads/KAG_conversion_data.csv"), ("mine.csv", True, "mine.csv"),
+    ("", False, ".")])
+def test_ci_calls_make_test_with_the_data_where_it_is_at_hand(tmp_path, given, there, expected):
+    script(tmp_path / "bin/make", 'echo "$*:$(pwd):$COSTBANDITS_ADS"')
+    (tmp_path / "clone/.ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci/run", tmp_path / "clone/.ci/run")
+    data = tmp_path / "shared/data/facebook_ads/KAG_conversion_data.csv"
+    if there:
+        data.parent.mkdir(parents=True)
+        data.touch()
+    environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "COSTBANDITS_ADS": given}
+    done = subprocess.run(["bash", str(tmp_path / "clone/.ci/run")], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, env=environment, check=True)
+    goal, where, ads = done.stdout.strip().split(":")
+    assert (goal, where) == ("test", f"{tmp_path}/clone")
+    assert os.path.normpath(ads) == expected.format(tmp_path)
+
+
+def test_this_python_is_one_that_the_makefile_takes():
+    recent = re.search(r"^RECENT = -c '(.*)'$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    assert subprocess.run([sys.executable, "-c", recent]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", recent.replace("(3, 11)", "(99, 0)")]).returncode == 1

@@ -1,0 +1,220 @@
+"""Publication: whole files only, killed or out of space at whichever step; manifests that tell the truth."""
+
+import errno
+import itertools
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from costbandits import publish
+
+FIGURES = Path(__file__).resolve().parents[1] / "figures"
+OLD = {"a.svg": "old a", "b.csv": "old b", "gone.csv": "old gone", "same.csv": "same"}
+NEW = {"a.svg": "new a", "b.csv": "new b", "same.csv": "same", "fresh.png": "new fresh"}
+STEPS = {"open", "os.rename", "os.remove"}
+
+
+def stage(folder, files):
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir() if path.name != publish.MANIFEST}
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A folder with the publication OLD, and NEW staged."""
+    publish.publish(stage(tmp_path / "old", OLD), tmp_path / "figures", {"profile": "old"})
+    stage(tmp_path / "new", NEW)
+    return tmp_path
+
+
+def publish_new(house):
+    return publish.publish(house / "new", house / "figures", {"profile": "new"})
+
+
+def assert_each_file_is_old_or_new(folder):
+    for name, text in content(folder).items():
+        if not name.endswith(publish.PART):
+            assert text in (OLD.get(name), NEW.get(name))
+    assert set(OLD) & set(NEW) <= set(content(folder))
+    if {"profile": "new"} in publish.manifest(folder)["runs"].values():     # the manifest comes last
+        assert NEW.items() <= content(folder).items()
+
+
+def assert_published(folder, files):
+    assert content(folder) == files
+    assert publish.audit(folder) == []
+
+
+def test_publication_replaces_adds_and_removes(house):
+    assert publish_new(house) == ["a.svg", "b.csv", "fresh.png"]
+    assert_published(house / "figures", NEW)
+    assert list(publish.manifest(house / "figures")["runs"].values()) == [{"profile": "new"}]
+
+
+def test_publishing_the_same_again_changes_no_byte_and_no_time(house):
+    publish_new(house)
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in (house / "figures").iterdir()}
+    assert publish_new(house) == []
+    after = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in (house / "figures").iterdir()}
+    assert {name: entry[0] for name, entry in after.items()} == {name: entry[0] for name, entry in before.items()}
+    assert all(after[name] == before[name] for name in NEW)
+
+
+def test_a_file_of_someone_else_is_left_alone_and_found_by_the_audit(house):
+    (house / "figures" / "mine.txt").write_text("mine")
+    (house / "figures" / "a.svg").write_text("edited")
+    assert publish.audit(house / "figures") == ["a.svg", "mine.txt"]
+    publish_new(house)
+    assert content(house / "figures") == {**NEW, "mine.txt": "mine"}
+
+
+def test_standins_neither_replace_nor_remove_real_files(tmp_path):
+    folder = tmp_path / "figures"
+    real, standin = {"ads.svg": "real", "x.csv": "1"}, {"ads_standin.svg": "synthetic", "x.csv": "2"}
+    publish.publish(stage(tmp_path / "1", real), folder, {"ads": "the file"})
+    publish.publish(stage(tmp_path / "2", standin), folder, {"ads": ""})
+    assert_published(folder, {**real, **standin})
+    found = publish.manifest(folder)
+    made_by = {name: found["runs"][entry["run"]]["ads"] for name, entry in found["files"].items()}
+    assert made_by == {"ads.svg": "the file", "ads_standin.svg": "", "x.csv": ""}
+    publish.publish(tmp_path / "2", folder, {"ads": ""})
+    assert_published(folder, {**real, **standin})
+    publish.publish(tmp_path / "1", folder, {"ads": "the file"})
+    assert_published(folder, real)
+
+
+def test_a_real_file_that_was_edited_is_kept_without_being_vouched_for(tmp_path):
+    publish.publish(stage(tmp_path / "1", {"ads.svg": "real"}), tmp_path / "figures", {})
+    (tmp_path / "figures" / "ads.svg").write_text("edited")
+    publish.publish(stage(tmp_path / "2", {"ads_standin.svg": "synthetic"}), tmp_path / "figures", {})
+    assert list(publish.manifest(tmp_path / "figures")["files"]) == ["ads_standin.svg"]
+
+
+def die_at(step, work):
+    """Do the work in a child process that dies just before its step-th step; whether it did all of it instead."""
+    child = os.fork()
+    if child == 0:
+        count = itertools.count()
+
+        def one_step(event, arguments):
+            if event in STEPS and next(count) == step:
+                os._exit(9)
+
+        fsync = os.fsync
+        os.fsync = lambda handle: (one_step("open", ()), fsync(handle))
+        sys.addaudithook(one_step)
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("following", ["the same", "a run without data"])
+def test_killed_before_every_step_each_file_is_old_or_new_and_the_next_publication_completes(tmp_path, following):
+    new = stage(tmp_path / "new", NEW)
+    poor = stage(tmp_path / "poor", {"a_standin.svg": "synthetic"})
+    done, states = False, set()
+    for step in itertools.count():
+        folder = tmp_path / f"figures{step}"
+        publish.publish(tmp_path / "old" if step else stage(tmp_path / "old", OLD), folder, {"profile": "old"})
+        done = die_at(step, lambda folder=folder: publish.publish(new, folder, {"profile": "new"}))
+        assert_each_file_is_old_or_new(folder)
+        states.add(content(folder)["a.svg"])
+        if following == "the same":
+            publish.publish(new, folder, {"profile": "new"})
+            assert_published(folder, NEW)
+        else:
+            a = content(folder)["a.svg"]
+            publish.publish(poor, folder, {"profile": "poor"})
+            assert publish.audit(folder) == []
+            assert content(folder)["a_standin.svg"] == "synthetic"
+            assert content(folder)["a.svg"] == a or a == "old a"      # the interrupted one is completed first
+        if done:
+            break
+    assert step > 20 and states == {"old a", "new a"}
+
+
+def test_killed_while_completing_it_completes_the_next_time(house):
+    folder = house / "figures"
+    for step in itertools.count():
+        if die_at(step, lambda: publish_new(house)) or (folder / publish.JOURNAL).exists():
+            break
+    assert (folder / publish.JOURNAL).exists()
+    for further in range(20):
+        if die_at(4 + further, lambda: publish.complete(folder)):
+            break
+        assert_each_file_is_old_or_new(folder)
+    assert_published(folder, NEW)
+
+
+@pytest.mark.parametrize("function", ["os.fsync", "os.replace", "publish.open"])
+def test_no_space_at_any_call_overwrites_nothing_or_is_completed_later(house, monkeypatch, function):
+    folder, outcomes = house / "figures", set()
+    module, name = (os if function.startswith("os.") else publish), function.partition(".")[2]
+    original = getattr(module, name, open)
+    for call in itertools.count():
+        count = itertools.count()
+
+        def full(*arguments, count=count, call=call, **options):
+            if next(count) == call:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+            return original(*arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, full, raising=False)
+            try:
+                publish_new(house)
+                break
+            except publish.Unfinished as error:
+                assert "No space left" in str(error) and "next run completes" in str(error)
+                outcomes.add("later")
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+                assert_published(folder, OLD)
+                outcomes.add("nothing")
+        assert_each_file_is_old_or_new(folder)
+        publish_new(house)
+        assert_published(folder, NEW)
+        publish.publish(house / "old", folder, {"profile": "old"})
+    assert "nothing" in outcomes and ("later" in outcomes) == (function != "publish.open")
+
+
+@pytest.mark.parametrize(("files", "said"), [({}, "nothing to publish"), ({"manifest.json": ""}, "plain files only")])
+def test_what_cannot_be_published_is_refused(house, files, said):
+    with pytest.raises(ValueError, match=said):
+        publish.publish(stage(house / "odd", files), house / "figures", {})
+    (house / "nested" / "folder").mkdir(parents=True)
+    with pytest.raises(ValueError, match="plain files only"):
+        publish.publish(house / "nested", house / "figures", {})
+    assert_published(house / "figures", OLD)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"files": {"a": {}}, "runs": {}}', '{"files": {}, "runs": {"x": {}}}'])
+def test_a_damaged_manifest_is_refused_and_nothing_overwritten(house, text):
+    (house / "figures" / publish.MANIFEST).write_text(text)
+    with pytest.raises(ValueError, match=r"manifest\.json: damaged"):
+        publish_new(house)
+    assert content(house / "figures") == OLD
+
+
+def test_a_folder_below_a_file_is_refused(house):
+    (house / "file").write_text("x")
+    with pytest.raises(OSError):
+        publish.publish(house / "new", house / "file" / "figures", {})
+    assert (house / "file").read_text() == "x"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in FIGURES.glob("*/manifest.json")))
+def test_the_committed_manifest_tells_the_truth(name):
+    folder = FIGURES / name
+    assert publish.audit(folder) == []
+    runs = publish.manifest(folder)["runs"].values()
+    assert {run["profile"] for run in runs} == {"paper"}
+    assert str(FIGURES.parent) not in json.dumps(list(runs))

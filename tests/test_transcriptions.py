@@ -1,0 +1,16 @@
+"""Every policy pulls exactly the arms that a literal transcription of its paper's rule pulls."""
+
+import numpy as np
+import pytest
+from reference import FAMILIES, INSTANCE, LITERAL, POLICIES, literal_trajectory, stream, trajectory
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("label", POLICIES)
+def test_pull_for_pull(label, family):
+    for replication, K in enumerate((2, 4, 6)):
+        bandit = FAMILIES[family](K)(stream(2024, replication, INSTANCE))
+        budget = 400 * bandit.cost_means[bandit.ratios.argmax()]
+        literal = literal_trajectory(LITERAL[label](K), bandit, budget, 2024, replication)
+        assert np.bincount(literal).max() >= 30                       # from there on omega* differs from omega
+        assert trajectory(POLICIES[label], bandit, budget, 2024, replication, len(literal)).tolist() == literal.tolist()
