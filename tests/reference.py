@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from math import inf, log, sqrt
 
-import costbandits as cb
 import numpy as np
+
+import costbandits as cb
 from costbandits import engine
 from costbandits.policies import Problem
 from costbandits.stacks import Stacks

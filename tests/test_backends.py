@@ -5,12 +5,13 @@ import subprocess
 import sys
 import textwrap
 
-import costbandits as cb
 import joblib
 import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
 from reference import POLICIES, bits, small_study
+
+import costbandits as cb
 
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 

@@ -3,9 +3,10 @@
 from math import inf, nan
 from types import SimpleNamespace
 
-import costbandits as cb
 import numpy as np
 import pytest
+
+import costbandits as cb
 
 HALF = cb.Bernoulli(0.5)
 

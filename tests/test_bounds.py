@@ -2,13 +2,14 @@
 
 from math import exp, floor, inf, log, sqrt
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits import bounds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
+
+import costbandits as cb
+from costbandits import bounds
 
 
 def bernoulli(rewards, costs):

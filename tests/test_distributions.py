@@ -3,13 +3,14 @@
 from math import inf, nan
 from types import SimpleNamespace
 
-import costbandits as cb
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+
+import costbandits as cb
 
 LAWS = {
     "Bernoulli": (cb.Bernoulli(0.3), stats.bernoulli(0.3)),

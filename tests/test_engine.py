@@ -1,13 +1,14 @@
 """The kernels: the lazy scan pulls what the full scan pulls, and what stops a run."""
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits import engine
-from costbandits.stacks import Stacks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import FAMILIES, INDICES, INSTANCE, run, stream
+
+import costbandits as cb
+from costbandits import engine
+from costbandits.stacks import Stacks
 
 SHARES = np.arange(1, 41) / 40
 

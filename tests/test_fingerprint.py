@@ -8,11 +8,12 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits import fingerprint
 from reference import POLICIES
+
+import costbandits as cb
+from costbandits import fingerprint
 
 SOURCE = '''
 import costbandits as cb

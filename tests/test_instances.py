@@ -2,11 +2,12 @@
 
 import pickle
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits import Bernoulli, Beta, Discrete, ads, instances
 from scipy import stats
+
+import costbandits as cb
+from costbandits import Bernoulli, Beta, Discrete, ads, instances
 
 STANDIN = ads.settings(standin=True)
 MAKERS = {"bernoulli": instances.bernoulli(7), "generalized": instances.generalized_bernoulli(7),

@@ -2,15 +2,16 @@
 
 from math import exp, inf, isinf, log, sqrt
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits import intervals
-from costbandits.policies import budget_ucb, classics, omega_ucb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import binom, binomtest
+
+import costbandits as cb
+from costbandits import intervals
+from costbandits.policies import budget_ucb, classics, omega_ucb
 
 # The same examples in every run; the first call of a compiled rule takes longer than any deadline.
 steady = settings(deadline=None, derandomize=True, database=None)

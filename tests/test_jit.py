@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import costbandits as cb
 from reference import POLICIES, bits, small_study
+
+import costbandits as cb
 
 HERE = Path(__file__).parent
 

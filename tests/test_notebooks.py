@@ -9,8 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
-from costbandits import plan
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from costbandits import plan
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -179,7 +180,7 @@ FAULTS = [
     (has_short_lines, cell(PRINTING, source="x" * (LONGEST_LINE + 1))),
     (has_alternative_texts, metadata(PICTURE, alt="")),
     (has_alternative_texts, metadata(PICTURE, alt=" ")),
-    (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /home/me/figures/a.svg"))]
+    (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /Users/me/figures/a.svg"))]
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)

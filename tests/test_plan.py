@@ -4,8 +4,9 @@ import os
 
 import nbformat
 import pytest
-from costbandits import ads, notebooks, plan, publish
 from nbformat.v4 import new_code_cell, new_notebook
+
+from costbandits import ads, notebooks, plan, publish
 
 PARAMETERS = """
 seed = 1                # of all streams

@@ -2,11 +2,12 @@
 
 from math import inf, log, sqrt
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits.policies import Problem, budget_ucb, classics, omega_ucb
 from reference import INDICES
+
+import costbandits as cb
+from costbandits.policies import Problem, budget_ucb, classics, omega_ucb
 
 
 def value(rule, t, n, r, c, *params, constant=0.0, v_r=None, v_c=None):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from costbandits import publish
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"

@@ -1,9 +1,10 @@
 """Regret by hand, and the identity between its two readings."""
 
-import costbandits as cb
 import numpy as np
 import pytest
 from reference import POLICIES, small_study
+
+import costbandits as cb
 
 
 def by_hand(pulls, total=10.0):

@@ -2,11 +2,12 @@
 
 from math import inf, nan
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits import engine, stacks
 from reference import COST, FAMILIES, INDICES, POLICIES, REWARD, bits, run, small_study, stream
+
+import costbandits as cb
+from costbandits import engine, stacks
 
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 

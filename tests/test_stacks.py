@@ -1,12 +1,13 @@
 """Sample n of arm k in replication r is a function of (seed, r, k, n) alone."""
 
-import costbandits as cb
 import numpy as np
 import pytest
-from costbandits import stacks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COST, REWARD, stream
+
+import costbandits as cb
+from costbandits import stacks
 
 BANDIT = cb.Bandit([cb.Beta(1, 2), cb.Bernoulli(0.4), cb.TruncatedNormal(0, 1, 0, 1), cb.Discrete([0, 2], [0.3, 0.7])],
                    [cb.Beta(2, 1), cb.Constant(0.3), cb.Bernoulli(0.6), cb.Beta(0.5, 0.5)])

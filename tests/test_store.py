@@ -9,9 +9,10 @@ import sys
 import textwrap
 import time
 
-import costbandits as cb
 import numpy as np
 import pytest
+
+import costbandits as cb
 from costbandits.simulate import Study
 from costbandits.store import Store
 

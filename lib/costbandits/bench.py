@@ -173,7 +173,7 @@ def rivals():
             ("plain Numba loop", 1e9 * seconds / pulls),
             ("NumPy over 100 replications", 1e9 * numpy_over_replications(K, 100, 2000)),
         ):
-            yield f"{what + f', omega-UCB, K={K}':50}{cost:10.0f} ns a pull, {cost / ours:.1f} times ours ({ours:.0f} ns)"
+            yield f"{what + f', omega-UCB, K={K}':50}{cost:10.0f} ns a pull, {cost / ours:.1f} x ours ({ours:.0f} ns)"
 
 
 def experiment():
@@ -187,7 +187,7 @@ def experiment():
             total += int(runs["rounds"].sum())
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1024)
-    yield f"{'synthetic experiment, 9 x 100 x 8 policies':50}{seconds:10.1f} CPU-seconds, {total:,} pulls, {peak:.0f} MB"
+    yield f"{'synthetic experiment, 9 x 100 x 8 policies':50}{seconds:10.1f} CPU-s, {total:,} pulls, {peak:.0f} MB"
 
 
 def _start(cache, what="import costbandits"):

@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-# Modules in which any change of code may change any result. Policies and distributions are told apart one by one.
-COMMON = ("bandits", "engine", "policies/base", "regret", "simulate", "stacks", "stops")
+# Modules in which any change of code may change any result. Policies, distributions and stop rules are told apart one
+# by one, and so are the functions that a `reduce` names.
+COMMON = ("engine", "policies/base", "simulate", "stacks")
 PACKAGES = ("numba", "numpy", "scipy")
 OURS = __name__.partition(".")[0]
 

@@ -50,8 +50,9 @@ def run(order):
     """
     from .runner import Execution, Line, with_papermill
     line = Line(f"{order.name} ({order.profile})")
-    with _scratch(order.home, order.name) as scratch, _told(f"Nothing is published; see {_short(scratch)}"):
-        publish.complete(order.folder)
+    with _scratch(order.home, order.name) as scratch, _told(order.name, f"Nothing is published; see {_short(scratch)}"):
+        if publish.complete(order.folder):
+            print(f"{order.name}: completed the publication of an earlier run, which was interrupted", file=sys.stderr)
         output, executed, page = (scratch / name for name in ("output", f"{order.name}.ipynb", f"{order.name}.html"))
         output.mkdir()
         work = with_papermill(order.source, executed, {**order.parameters, "output": str(output)})
@@ -60,9 +61,9 @@ def run(order):
         page.write_text(_html(notebook, order), encoding="utf-8")
         line.show("publishing", topic="publication")
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
-        changed = publish.publish(output, order.folder, order.record)
         for path in (executed, page):
             os.replace(path, order.home / path.name)
+        changed = publish.publish(output, order.folder, order.record)
         shutil.rmtree(scratch)
         line.clear()
     files = len(publish.manifest(order.folder)["files"])
@@ -71,15 +72,15 @@ def run(order):
 
 
 @contextlib.contextmanager
-def _told(consequence):
+def _told(name, consequence):
     """Turn what can go wrong in a run into one message that ends with its consequence."""
     from .runner import NotebookFailed
     try:
         yield
     except publish.Unfinished as error:
-        raise Failed(str(error)) from error
+        raise Failed(f"{name}: {error}") from error
     except (NotebookFailed, OSError, ValueError) as error:
-        raise Failed(f"{_text(error)}\n{consequence}") from error
+        raise Failed(f"{name}: {_text(error)}\n{consequence}") from error
 
 
 def refresh(root, name, build="build"):
@@ -103,7 +104,7 @@ def refresh(root, name, build="build"):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     line = Line(f"{name} (in place)")
-    with _scratch(root / build / "refresh", name) as scratch, _told("The notebook stays as it is"):
+    with _scratch(root / build / "refresh", name) as scratch, _told(name, "The notebook stays as it is"):
         Execution(as_it_is(notebook), scratch, path.parent).watched(line, len(notebook.cells))
         shutil.rmtree(scratch)
         for number, cell in enumerate(notebook.cells, 1):
@@ -202,7 +203,7 @@ def main(arguments=None):
     except KeyboardInterrupt:
         return _say("interrupted: nothing published, finished replications are kept", 130)
     except Failed as error:
-        return _say(f"{options.command}: {error}", 1)
+        return _say(error, 1)
     except (ValueError, OSError, StoreError) as error:
         return _say(f"costbandits: {_text(error)}", 2)
     return 0

@@ -123,9 +123,9 @@ def parameters(notebook, name="notebook"):
 
 def read(root, name):
     """The notebook object of notebooks/<name>.ipynb."""
+    import nbformat  # takes a second: not before the interrupts of the command are in place
     known = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
     require(name in known, "notebook", name, f"must be one of {known} (notebooks/*.ipynb)")
-    import nbformat     # a second of its own
     path = root / "notebooks" / f"{name}.ipynb"
     try:
         return nbformat.read(path, as_version=4)

@@ -92,7 +92,8 @@ class Watcher:
         Not of all the time: replications that the store held pass at once and would promise too much.
         """
         (start, _), (now, share) = self._seen[0], self._seen[-1]
-        then, before = next(look for look in self._seen if look[0] >= now - max(WINDOW, (now - start) / 3))
+        since = now - max(WINDOW, (now - start) / 3)
+        then, before = max((look for look in self._seen if look[0] <= since), default=self._seen[0])
         return (1 - share) * (now - then) / (share - before) if share > before else None
 
     def _look(self):

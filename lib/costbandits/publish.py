@@ -76,11 +76,11 @@ def publish(stage, folder, run):
 
 
 def complete(folder):
-    """Finish the publication into `folder` that was interrupted, if there is one."""
+    """Finish the publication into `folder` that was interrupted; whether there was one."""
     folder = Path(folder)
     if not (folder / JOURNAL).exists():
         _discard(folder)
-        return
+        return False
     try:
         _sync(folder)
         journal = json.loads((folder / JOURNAL).read_text())
@@ -90,6 +90,7 @@ def complete(folder):
         for name in journal["remove"]:
             (folder / name).unlink(missing_ok=True)
         (folder / JOURNAL).unlink()
+        return True
     except OSError as error:
         raise Unfinished(f"{error.strerror}: {error.filename}. Some files of {folder} are new, some are old, each is "
                          "whole; the next run completes the publication") from error

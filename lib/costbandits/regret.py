@@ -25,8 +25,12 @@ def budgeted(runs, against="spent"):
     require(against in ("spent", "budget"), "against", against, "must be 'spent' or 'budget'")
     best = np.array([bandit.ratios.max() for bandit in runs.bandits])
     if against == "spent":
-        gaps = np.array([b.cost_means * (b.ratios.max() - b.ratios) for b in runs.bandits])
-        return np.einsum("prca,ra->prc", runs.pulls, gaps, optimize=True)
+        return _over_arms(runs, [b.cost_means * (b.ratios.max() - b.ratios) for b in runs.bandits])
     due = np.array([stop.marks(runs.fractions) for stop in runs.stops])
-    gained = np.einsum("prca,ra->prc", runs.pulls, np.array([b.reward_means for b in runs.bandits]), optimize=True)
-    return due * best[:, None] - gained
+    return due * best[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
+
+
+def _over_arms(runs, per_pull):
+    """Sum over arms of pulls times a value per pull (replication, arm); shape (policy, replication, checkpoint)."""
+    # Not a matrix product: its rounding would depend on how many runs are summed at once.
+    return np.stack([(pulls * np.array(per_pull)[:, None]).sum(axis=-1) for pulls in runs.pulls])

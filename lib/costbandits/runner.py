@@ -14,6 +14,7 @@ import threading
 import time
 
 import papermill
+from ipykernel.kernelspec import get_kernel_dict
 from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_core.utils import run_sync
@@ -36,13 +37,12 @@ class Kernel(AsyncKernelManager):
     """A kernel in this very Python, whatever kernels the user has registered under the notebook's name."""
 
     def __init__(self, cwd, log, environment):
-        super().__init__(kernel_name="python3")
+        super().__init__(kernel_name="python3", transport_encryption="auto")
         self._cwd, self._log_path, self._environment, self._cancelled = cwd, log, environment, False
 
     @property
     def kernel_spec(self):
-        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+        return KernelSpec(**get_kernel_dict())
 
     async def start_kernel(self, **options):
         if self._cancelled:

@@ -162,12 +162,14 @@ def _bootstrap(statistic, samples, confidence):
     """
     samples = np.asarray(samples, float)
     n, estimate = samples.shape[1], float(statistic(samples.mean(axis=1)))
-    draws = statistic(_resamples(n) @ samples.T)
-    jackknife = statistic(((samples.sum(axis=1, keepdims=True) - samples) / (n - 1)).T)
+    left_out = (samples.sum(axis=1, keepdims=True) - samples) / (n - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):     # a resampled mean of 0 makes a ratio infinite: told below
+        draws, jackknife = statistic(_resamples(n) @ samples.T), statistic(left_out.T)
+    if not np.isfinite(draws).all():
+        return Interval(estimate, -np.inf, np.inf)
+    if np.ptp(draws) <= 1e-12 * abs(estimate):
+        return Interval(estimate, estimate, estimate)
     influence = jackknife.mean() - jackknife
-    if not np.isfinite(draws).all() or np.ptp(draws) <= 1e-12 * abs(estimate):
-        known = bool(np.isfinite(draws).all())
-        return Interval(estimate, estimate if known else -np.inf, estimate if known else np.inf)
     below = (np.sum(draws < estimate) + np.sum(draws == estimate) / 2) / len(draws)
     bias = stats.norm.ppf(np.clip(below, 1 / len(draws), 1 - 1 / len(draws)))
     acceleration = np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)

@@ -1,0 +1,95 @@
+"""Figures are deterministic, carry their origin, and are filed only where there is a folder for them."""
+
+import json
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from costbandits import figures, statistics
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with plt.rc_context(figures.STYLE):
+        yield
+        plt.close("all")
+
+
+@pytest.fixture
+def runs():
+    rng = np.random.default_rng(0)
+    return {label: rng.exponential(size=(20, 8)).cumsum(axis=1) + 1 for label in ("ω-UCB 1/4", "m-UCB", "mine")}
+
+
+def test_files_are_byte_identical_and_carry_their_origin(tmp_path, runs):
+    for folder in ("one", "two"):
+        gallery = figures.Gallery("omega_ucb", str(tmp_path / folder), {"profile": "paper", "seed": 3})
+        gallery.add("regret", figures.panels(np.geomspace(0.01, 1, 8), {"S": runs}), pd.DataFrame({"x": [1.23456789]}))
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["regret.csv", "regret.png", "regret.svg"]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    origin = json.loads(Image.open(tmp_path / "one" / "regret.png").text["Description"])
+    assert (origin["profile"], origin["seed"]) == ("paper", 3)
+    assert {"library", "source", "versions"} <= set(origin)
+    assert "paper" in (tmp_path / "one" / "regret.svg").read_text()
+    assert (tmp_path / "one" / "regret.csv").read_text() == "x\n1.23457\n"
+
+
+def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, runs):
+    monkeypatch.chdir(tmp_path)
+    fig = figures.panels(np.geomspace(0.01, 1, 8), {"S": runs})
+    figures.Gallery("omega_ucb").add("regret", fig, pd.DataFrame({"x": [1]}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_published_reads_what_was_filed_or_committed(tmp_path, monkeypatch):
+    gallery = figures.Gallery("omega_ucb", str(tmp_path / "stage"))
+    gallery.add("table", table=pd.DataFrame({"x": [1, 2]}))
+    assert list(gallery.published("table").x) == [1, 2]
+    committed = tmp_path / "figures" / "omega_ucb"
+    committed.mkdir(parents=True)
+    (committed / "table.csv").write_text("x\n7\n")
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    assert list(figures.Gallery("omega_ucb").published("table").x) == [7]
+    assert figures.Gallery("omega_ucb").published("absent").empty
+
+
+def test_policies_have_styles_of_their_own():
+    named = {label: tuple(map(str, look)) for label, look in figures.POLICIES.items() if label != "ω-UCB"}
+    assert len(set(named.values())) == len(named)
+    assert figures.style("mine") == {"color": figures.GREY, "linestyle": "-"}
+
+
+def test_names_at_line_ends_do_not_overlap(runs):
+    ax = plt.gca()
+    ends = {"a": 1.0, "b": 1.0, "c": 1.001, "d": 5.0}
+    for y in ends.values():
+        ax.plot([0, 1], [0, y])
+    figures.name_lines(ax, ends, gap=0.05)
+    heights = sorted(text.xy[1] for text in ax.texts)
+    assert np.diff(heights).min() > 0.049
+
+
+def test_forest_and_matrix_show_what_they_are_given(runs):
+    final = {label: values[:, -1] for label, values in runs.items()}
+    table = statistics.table(final, [("m-UCB", "mine"), ("ω-UCB 1/4", "mine")])
+    fig = figures.forest({"S": table}, "ratio")
+    assert [t.get_text() for t in fig.axes[0].get_yticklabels()] == ["m-UCB", "ω-UCB 1/4"]
+    fig, ax = plt.subplots()
+    figures.matrix(ax, np.array([[0.5, 0.9], [0.1, 0.5]]), ["a", "b"], "title")
+    assert [t.get_text() for t in ax.texts] == ["90", "10"]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"band": "sd"}, "band = 'sd'"), ({"center": "mode"}, "center = 'mode'")])
+def test_bad_input(runs, options, message):
+    with pytest.raises(ValueError, match=message):
+        figures.curves(plt.gca(), np.arange(8), runs, **options)

@@ -1,0 +1,105 @@
+"""Verdicts follow from intervals and from regions written down beforehand; the committed ledger obeys these rules."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from costbandits import ledger
+from costbandits.statistics import Interval
+
+ROOT = Path(__file__).parent.parent
+CLAIMS = ROOT / "params" / "claims.yaml"
+COMMITTED = sorted((ROOT / "figures").glob("*/ledger.csv"))
+
+TEXT = """
+X1:
+  claim: a is lower than b
+  place: section 1
+  statistic: ratio
+  region: [0.0, 1.0]
+  primary: means
+  others:
+    median: medians
+X2:
+  claim: they are comparable
+  place: section 2
+  statistic: ratio
+  region: [0.8, 1.25]
+  primary: means
+"""
+
+
+@pytest.fixture
+def claims(tmp_path):
+    (tmp_path / "claims.yaml").write_text(TEXT)
+    return ledger.load(tmp_path / "claims.yaml")
+
+
+@pytest.mark.parametrize(("low", "high", "expected"), [
+    (0.5, 0.9, "reproduced"), (0.5, 1.0, "reproduced"), (0.9, 1.1, "undecided"), (1.0, 1.1, "undecided"),
+    (1.01, 1.1, "contradicted")])
+def test_verdict(low, high, expected):
+    assert ledger.verdict(Interval((low + high) / 2, low, high), (0.0, 1.0)) == expected
+
+
+def test_needed_replications():
+    # A half-width of 0.2 has to shrink to the distance 0.1 of the border: four times the replications.
+    assert ledger.needed(Interval(0.9, 0.7, 1.1), (0.0, 1.0), 100) == pytest.approx(400)
+    assert ledger.needed(Interval(1.0, 0.7, 1.1), (0.0, 1.0), 100) == np.inf
+
+
+def test_rows_and_summary(claims):
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "K = 10", Interval(1.2, 1.1, 1.3), 100)
+    book.judge("X1", "K = 10", Interval(0.7, 0.6, 0.8), 100, "median")
+    book.judge("X2", "K = 10", Interval(1.2, 1.1, 1.3), 100)
+    book.untestable("X2", "K = 50", "the data")
+    rows = book.frame()
+    assert list(rows.verdict) == ["contradicted", "reproduced", "undecided", "cannot be tested"]
+    assert "about 400 replications would decide" in rows.note[2]
+    summary = ledger.summary(rows).set_index("id").verdict
+    assert summary["X1"] == "reproduced only under reading median (contradicted otherwise)"
+    assert summary["X2"] == "undecided"
+
+
+def test_every_claim_needs_a_verdict(claims):
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "K = 10", Interval(0.5, 0.4, 0.6), 100, "median")
+    with pytest.raises(ValueError, match=r"\['X1', 'X2'\].*without a verdict"):
+        book.frame()
+
+
+@pytest.mark.parametrize(("id", "reading", "message"), [
+    ("X3", "primary", "claim = 'X3'"), ("X2", "median", "reading of claim X2")])
+def test_unknown_claims_and_readings(claims, id, reading, message):
+    with pytest.raises(ValueError, match=message):
+        ledger.Ledger(claims, "paper").judge(id, "", Interval(1, 1, 1), 1, reading)
+
+
+@pytest.mark.parametrize("damage", ["region: [1.0, 0.0]", "margin: 3"])
+def test_bad_claims(tmp_path, damage):
+    (tmp_path / "c.yaml").write_text(TEXT.replace("region: [0.8, 1.25]", damage))
+    with pytest.raises(ValueError, match="X2"):
+        ledger.load(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
+def test_committed_verdicts_follow_from_their_intervals(path):
+    rows, known = pd.read_csv(path), ledger.load(CLAIMS)
+    assert (rows.scale == "paper").all()
+    for row in rows.itertuples():
+        claim = known[row.id]
+        assert (row.region_low, row.region_high) == pytest.approx(claim.region), row.id
+        assert row.reading in ("primary", *claim.others)
+        if row.verdict != ledger.UNTESTABLE:
+            assert row.verdict == ledger.verdict(Interval(row.estimate, row.low, row.high), claim.region), row.id
+        else:
+            assert "missing" in row.note
+
+
+def test_every_claim_of_the_omega_paper_is_judged():
+    rows = pd.read_csv(ROOT / "figures" / "omega_ucb" / "ledger.csv")
+    assert set(ledger.load(CLAIMS, "O")) == set(rows.id[rows.reading == "primary"])
+    assert {f"O{i}" for i in range(1, 15)} == {id.rstrip("abcdef") for id in rows.id}
