@@ -187,3 +187,9 @@ def overall(verdicts):
 def _rounded(n):
     digits = 10 ** max(int(np.log10(n)) - 1, 0)
     return f"{int(np.ceil(n / digits) * digits):,}"
+
+
+def markdown(rows):
+    """The summary as a Markdown table, for the README."""
+    lines = ["| | claim | verdict at paper scale |", "|---|---|---|"]
+    return "\n".join(lines + [f"| {r.id} | {r.claim} | {r.verdict} |" for r in summary(rows).itertuples()])
