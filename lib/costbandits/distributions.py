@@ -6,6 +6,7 @@ drawing 8 at once. Only then does the n-th pull of an arm not depend on how many
 at a time. Samplers that reject in vectorised rounds break this rule; `check_sampler` finds out.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,6 +105,14 @@ class Constant(Distribution):
         return np.full(size, float(self.value))
 
 
+def _numbers(sequence):
+    """A flat sequence of numbers as floats; empty if it is anything else."""
+    try:
+        return tuple(float(v) for v in (sequence.tolist() if isinstance(sequence, np.ndarray) else sequence))
+    except (TypeError, ValueError):
+        return ()
+
+
 @dataclass(frozen=True)
 class Discrete(Distribution):
     """Finitely many values, each with its probability (summing to 1 up to 1e-9)."""
@@ -112,15 +121,13 @@ class Discrete(Distribution):
     probabilities: tuple
 
     def __post_init__(self):
-        values = np.asarray(self.values, float)
-        weights = np.asarray(self.probabilities, float)
-        require(values.ndim == 1 and values.size > 0 and np.isfinite(values).all(), "Discrete values",
-                self.values, "must be a non-empty sequence of finite numbers")
-        require(weights.shape == values.shape and bool(np.all((weights >= 0) & (weights <= 1)))
-                and abs(weights.sum() - 1) <= 1e-9, "Discrete probabilities", self.probabilities,
-                "must be one number in [0, 1] per value, together 1")
-        object.__setattr__(self, "values", tuple(values.tolist()))
-        object.__setattr__(self, "probabilities", tuple(weights.tolist()))
+        values, weights = _numbers(self.values), _numbers(self.probabilities)
+        require(values and all(map(math.isfinite, values)), "Discrete values", self.values,
+                "must be a non-empty sequence of finite numbers")
+        require(len(weights) == len(values) and all(0 <= w <= 1 for w in weights) and abs(sum(weights) - 1) <= 1e-9,
+                "Discrete probabilities", self.probabilities, "must be one number in [0, 1] per value, together 1")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "probabilities", weights)
 
     @cached_property
     def mean(self):

@@ -117,7 +117,8 @@ def compare(x, y, a="a", b="b", confidence=0.95):
         for name, q in (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
         for who, z in (("a", x), ("b", y))
     }
-    difference = mean(d, confidence)
+    means = _means([x, y])
+    difference = _bootstrap(lambda means: means[..., 0] - means[..., 1], means, confidence)
     reach = max(difference.high - difference.estimate, difference.estimate - difference.low)
     return Comparison(
         a=a,
@@ -127,7 +128,7 @@ def compare(x, y, a="a", b="b", confidence=0.95):
         mean_b=float(y.mean()),
         **quantiles,
         difference=difference,
-        ratio=mean_ratio(x, y, confidence),
+        ratio=_bootstrap(_ratio, means, confidence),
         median_difference=median(d, confidence),
         improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
         p_value=float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
@@ -155,16 +156,22 @@ def _resamples(n):
     return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
 
 
-def _bootstrap(statistic, samples, confidence):
+def _means(samples):
+    """Means of paired samples (sample, replication): of all, of each bootstrap resample, and with one left out."""
+    samples = np.asarray(samples, float)
+    n = samples.shape[1]
+    left_out = (samples.sum(axis=1, keepdims=True) - samples) / (n - 1)
+    return samples.mean(axis=1), _resamples(n) @ samples.T, left_out.T
+
+
+def _bootstrap(statistic, means, confidence):
     """BCa interval of a function of the means of paired samples (Efron 1987).
 
-    `statistic` takes an array of means (..., sample) to an array (...); `samples` has shape (sample, replication).
+    `statistic` takes an array of means (..., sample) to an array (...); `means` is made by `_means`.
     """
-    samples = np.asarray(samples, float)
-    n, estimate = samples.shape[1], float(statistic(samples.mean(axis=1)))
-    left_out = (samples.sum(axis=1, keepdims=True) - samples) / (n - 1)
     with np.errstate(divide="ignore", invalid="ignore"):     # a resampled mean of 0 makes a ratio infinite: told below
-        draws, jackknife = statistic(_resamples(n) @ samples.T), statistic(left_out.T)
+        estimate, draws, jackknife = (statistic(each) for each in means)
+    estimate = float(estimate)
     if not np.isfinite(draws).all():
         return Interval(estimate, -np.inf, np.inf)
     if np.ptp(draws) <= 1e-12 * abs(estimate):
@@ -180,14 +187,16 @@ def _bootstrap(statistic, samples, confidence):
 
 def mean(x, confidence=0.95):
     """Mean of a sample with its BCa bootstrap interval."""
-    return _bootstrap(lambda means: means[..., 0], [x], confidence)
+    return _bootstrap(lambda means: means[..., 0], _means([x]), confidence)
 
 
 def mean_ratio(x, y, confidence=0.95):
     """Mean of x over mean of y, paired, with its BCa bootstrap interval."""
-    if np.array_equal(x, y):
-        return Interval(1.0, 1.0, 1.0)
-    return _bootstrap(lambda means: means[..., 0] / means[..., 1], [x, y], confidence)
+    return Interval(1.0, 1.0, 1.0) if np.array_equal(x, y) else _bootstrap(_ratio, _means([x, y]), confidence)
+
+
+def _ratio(means):
+    return means[..., 0] / means[..., 1]
 
 
 def extreme_ratio(x, rivals, pick=max, confidence=0.95, ratio=None):
@@ -316,7 +325,7 @@ def log_slope(x, values, ends, confidence=0.95):
     require(i < j, "ends", ends, "must name two different checkpoints in increasing order")
     span = np.log(x[j] / x[i])
     return _bootstrap(
-        lambda means: np.log(means[..., 1] / means[..., 0]) / span, [values[:, i], values[:, j]], confidence
+        lambda means: np.log(means[..., 1] / means[..., 0]) / span, _means([values[:, i], values[:, j]]), confidence
     )
 
 
