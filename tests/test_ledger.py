@@ -64,6 +64,22 @@ def test_rows_and_summary(claims):
     assert summary["X2"] == "undecided"
 
 
+def test_a_reading_judges_only_its_own_cases(claims):
+    book = ledger.Ledger(claims, "paper")
+    for case, value in (("a", 1.2), ("b", 1.3)):
+        book.judge("X1", case, Interval(value, value, value), 10)
+        book.judge("X2", case, Interval(1.0, 0.9, 1.1), 10)
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10, "median")     # case b stays contradicted
+    assert ledger.summary(book.frame()).set_index("id").verdict["X1"] == "contradicted"
+
+
+def test_a_reading_that_fails_is_told(claims):
+    book = ledger.Ledger({"X1": claims["X1"]}, "paper")
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10)
+    book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10, "median")
+    assert ledger.summary(book.frame()).verdict[0] == "reproduced (contradicted under reading median)"
+
+
 def test_every_claim_needs_a_verdict(claims):
     book = ledger.Ledger(claims, "paper")
     book.judge("X1", "K = 10", Interval(0.5, 0.4, 0.6), 100, "median")

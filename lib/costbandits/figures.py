@@ -243,11 +243,14 @@ class Gallery:
             fig.savefig(self.output / f"{name}.svg", metadata={"Date": None, "Description": origin})
             (self.output / f"{name}.png").write_bytes(png(fig, mpl.rcParams["savefig.dpi"], origin))
         if table is not None:
+            counted = table.index.nlevels == 1 and list(table.index) == list(range(len(table)))
+            require(counted or None not in table.index.names, f"index of table {name}", list(table.index.names),
+                    "must be named, or just count the rows")
             table.to_csv(
                 self.output / f"{name}.csv",
                 float_format="%.6g",
                 lineterminator="\n",
-                index=table.index.name is not None or table.index.nlevels > 1,
+                index=not counted,
             )
 
     def published(self, name):

@@ -162,17 +162,25 @@ class Ledger:
 
 
 def summary(rows):
-    """One line per claim: the verdict over all its cases, and under which other reading it would hold."""
+    """One line per claim: the verdict over all its cases, and the other readings that would change it.
+
+    A case that another reading leaves aside keeps its primary verdict under it.
+    """
     import pandas as pd
 
     lines = []
     for id, group in rows.groupby("id", sort=False):
-        by_reading = {reading: overall(part.verdict) for reading, part in group.groupby("reading", sort=False)}
-        result = by_reading.pop("primary")
-        holds = [reading for reading, other in by_reading.items() if other == REPRODUCED]
-        if result != REPRODUCED and holds:
-            result = f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"
         primary = group[group.reading == "primary"]
+        verdicts = dict(zip(primary.case, primary.verdict, strict=True))
+        result = overall(verdicts.values())
+        others = {reading: overall((verdicts | dict(zip(part.case, part.verdict, strict=True))).values())
+                  for reading, part in group[group.reading != "primary"].groupby("reading", sort=False)}
+        holds = [reading for reading, other in others.items() if other == REPRODUCED]
+        fails = [f"{other} under reading {reading}" for reading, other in others.items() if other != REPRODUCED]
+        if result == REPRODUCED and fails:
+            result = f"reproduced ({', '.join(fails)})"
+        elif result != REPRODUCED and holds:
+            result = f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"
         cases = ", ".join(f"{case}: {v}" for case, v in zip(primary.case, primary.verdict, strict=True))
         lines.append({"id": id, "claim": group.claim.iloc[0], "verdict": result, "cases": cases})
     return pd.DataFrame(lines)

@@ -128,7 +128,7 @@ def compare(x, y, a="a", b="b", confidence=0.95):
         mean_b=float(y.mean()),
         **quantiles,
         difference=difference,
-        ratio=_bootstrap(_ratio, means, confidence),
+        ratio=_mean_ratio(means, confidence),
         median_difference=median(d, confidence),
         improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
         p_value=float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
@@ -192,11 +192,14 @@ def mean(x, confidence=0.95):
 
 def mean_ratio(x, y, confidence=0.95):
     """Mean of x over mean of y, paired, with its BCa bootstrap interval."""
-    return Interval(1.0, 1.0, 1.0) if np.array_equal(x, y) else _bootstrap(_ratio, _means([x, y]), confidence)
+    return _mean_ratio(_means([x, y]), confidence)
 
 
-def _ratio(means):
-    return means[..., 0] / means[..., 1]
+def _mean_ratio(means, confidence):
+    draws = means[1]
+    if np.array_equal(draws[:, 0], draws[:, 1]):      # equal samples, also where a resample has mean 0
+        return Interval(1.0, 1.0, 1.0)
+    return _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence)
 
 
 def extreme_ratio(x, rivals, pick=max, confidence=0.95, ratio=None):
