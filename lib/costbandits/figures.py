@@ -241,6 +241,8 @@ class Gallery:
         origin = json.dumps(self.provenance, sort_keys=True)
         if fig is not None:
             fig.savefig(self.output / f"{name}.svg", metadata={"Date": None, "Description": origin})
+            # The layout is found; finding it again for each further picture would take most of the time.
+            fig.set_layout_engine("none")
             (self.output / f"{name}.png").write_bytes(png(fig, mpl.rcParams["savefig.dpi"], origin))
         if table is not None:
             counted = table.index.nlevels == 1 and list(table.index) == list(range(len(table)))
