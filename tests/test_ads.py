@@ -61,6 +61,18 @@ class TestProcessing:
         assert steps["smallest"].tolist() == [2, 2, 2, 2]
         assert steps["largest"].tolist() == [4, 3, 2, 2]
 
+    def test_facts(self, tmp_path):
+        # Four ads are left: costs 0.99, 0.495, 0.99, 0.792; rewards 0.99, 0.0198, 0.099, 0.99; the best of 1178 has 5
+        # clicks and the largest reward, the best of 916 has 2 clicks and the largest reward.
+        facts = ads.facts("all", **write(tmp_path))
+        assert facts["ads"] == 4 and facts["clicks of an ad, median"] == 4.5 and facts["settings"] == 2
+        assert facts["ads clicked once"] == facts["settings whose best ad was clicked once"] == 0
+        assert facts["ads without an approved conversion"] == 4
+        assert facts["ads without any conversion, in the whole file"] == 1
+        assert facts["share of costs above 0.5"] == 0.75
+        assert facts["share of rewards at most 0.1"] == facts["share of rewards at least 0.9"] == 0.5
+        assert facts["settings whose best ad has the largest reward"] == 2
+
     def test_first_761_rows(self, tmp_path):
         file = write(tmp_path, [ad(916, "30-34", "F", 2, 1.0, 1)] * 763)
         assert [[s.K for s in ads.settings(rows, **file)] for rows in ads.SIZES] == [[761], [763]]

@@ -1,13 +1,16 @@
 """Verdicts follow from intervals and from regions written down beforehand; the committed ledger obeys these rules."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from costbandits import ledger
-from costbandits.statistics import Interval
+from costbandits.statistics import Extreme, Interval
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ROOT / "params" / "claims.yaml"
@@ -48,6 +51,35 @@ def test_needed_replications():
     # A half-width of 0.2 has to shrink to the distance 0.1 of the border: four times the replications.
     assert ledger.needed(Interval(0.9, 0.7, 1.1), (0.0, 1.0), 100) == pytest.approx(400)
     assert ledger.needed(Interval(1.0, 0.7, 1.1), (0.0, 1.0), 100) == np.inf
+    # Only a border that the interval crosses has to be left behind: 0 is nearer to 0.4 than 1 is.
+    assert ledger.needed(Interval(0.4, 0.3, 1.1), (0.0, 1.0), 100) == pytest.approx(100 * (0.7 / 0.6) ** 2)
+
+
+def test_needed_replications_of_a_largest_ratio():
+    # Settled on 1,000 runs with one rival, open on 100 with the other: its own interval says how many more.
+    pairs = {"settled": (Interval(0.8, 0.7, 0.9), 1000), "open": (Interval(0.6, 0.4, 1.4), 100)}
+    largest = Extreme(0.8, 0.7, 1.4, "settled", "open", 100, pairs)
+    assert ledger.needed(largest, (0.0, 1.0), 100) == pytest.approx(100 * (0.8 / 0.4) ** 2)
+    # If one rival's ratio is really above 1 it decides, whatever the others do.
+    pairs = {"above": (Interval(1.2, 0.9, 1.5), 1000), "open": (Interval(0.99, 0.5, 1.5), 100)}
+    largest = Extreme(1.2, 0.9, 1.5, "above", "above", 1000, pairs)
+    assert ledger.needed(largest, (0.0, 1.0), 1000) == pytest.approx(1000 * (0.3 / 0.2) ** 2)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 3), st.floats(0, 2), st.floats(0, 2), st.integers(10, 1000)), min_size=1,
+                max_size=5))
+def test_undecided_needs_more_replications_than_there_are(drawn):
+    pairs = {i: (Interval(e, e - below, e + above), n) for i, (e, below, above, n) in enumerate(drawn)}
+    decide = {end: max(pairs.values(), key=lambda pair: getattr(pair[0], end)) for end in ("estimate", "low", "high")}
+    ends = [getattr(interval, end) for end, (interval, _) in decide.items()]
+    largest = Extreme(*ends, 0, 0, min(n for _, n in decide.values()), pairs)
+    more = ledger.needed(largest, (0.0, 1.0), largest.replications)
+    if ledger.verdict(largest, (0.0, 1.0)) == "undecided":
+        assert more >= largest.replications
+    # Two pairs that are alike in everything are as one.
+    for interval, n in pairs.values():
+        twice = Extreme(interval.estimate, interval.low, interval.high, 0, 0, n, {0: (interval, n), 1: (interval, n)})
+        assert ledger.needed(twice, (0.0, 1.0), n) == ledger.needed(interval, (0.0, 1.0), n)
 
 
 def test_rows_and_summary(claims):
@@ -113,6 +145,13 @@ def test_committed_verdicts_follow_from_their_intervals(path):
             assert row.verdict == ledger.verdict(Interval(row.estimate, row.low, row.high), claim.region), row.id
         else:
             assert "missing" in row.note
+        # "Undecided" says how many replications would decide, and these are more than there were.
+        if row.verdict == "undecided" and row.estimate not in claim.region:
+            more = re.search(r"about ([\d,]+) replications would decide", row.note)
+            assert more and int(more[1].replace(",", "")) >= row.replications, (row.id, row.case, row.note)
+        # A case that counts random instances counts the ones it was judged on.
+        if drawn := re.match(r"([\d,]+) random", row.case):
+            assert int(drawn[1].replace(",", "")) == row.replications, row.case
 
 
 def test_every_claim_of_the_omega_paper_is_judged():

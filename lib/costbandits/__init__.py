@@ -15,11 +15,15 @@ from .policies import (
     BTS,
     CUCB,
     IUCB,
+    KUBE,
     MUCB,
     UCBB2,
+    UCBBV1,
     BGreedy,
     BudgetUCB,
     ChoosePolicy,
+    EpsilonFirst,
+    FractionalKUBE,
     IndexPolicy,
     OmegaStarUCB,
     OmegaUCB,
@@ -28,17 +32,17 @@ from .policies import (
     index,
 )
 from .simulate import Reduced, Runs, join, simulate
-from .stops import Budget
+from .stops import Budget, HardBudget
 from .store import StoreError
 
 # Loaded when first used: they bring pandas, matplotlib or scipy along.
-_LATER = {"ads": None, "bounds": None, "figures": None, "intervals": None, "ledger": None, "progress": None,
-          "statistics": None, "asymmetric_interval": "intervals", "paired": "statistics"}
+_LATER = {"ads": None, "bounds": None, "figures": None, "intervals": None, "ledger": None, "optimum": None,
+          "progress": None, "statistics": None, "asymmetric_interval": "intervals", "paired": "statistics"}
 
 __all__ = ["BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Budget", "BudgetUCB", "CUCB", "ChoosePolicy", "Constant",
-           "Discrete", "IUCB", "IndexPolicy", "MUCB", "OmegaStarUCB", "OmegaUCB", "Reduced", "Runs", "StoreError",
-           "TruncatedNormal", "UCBB2", "UCBSCPlus", "check_sampler", "choose", "index", "instances", "join", "regret",
-           "simulate", *_LATER]
+           "Discrete", "EpsilonFirst", "FractionalKUBE", "HardBudget", "IUCB", "IndexPolicy", "KUBE", "MUCB",
+           "OmegaStarUCB", "OmegaUCB", "Reduced", "Runs", "StoreError", "TruncatedNormal", "UCBB2", "UCBBV1",
+           "UCBSCPlus", "check_sampler", "choose", "index", "instances", "join", "regret", "simulate", *_LATER]
 
 
 def __getattr__(name):

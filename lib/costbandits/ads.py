@@ -248,6 +248,39 @@ def steps(rows="first761", path=None, checksum=CHECKSUM):
     return pd.DataFrame.from_dict(counted, orient="index")
 
 
+def facts(rows="first761", path=None, checksum=CHECKSUM):
+    """What the arms rest on: counts and shares over all ads that are left, none of them about a single ad.
+
+    Parameters
+    ----------
+    rows, path, checksum
+        See `settings` and `load`.
+
+    Returns
+    -------
+    pandas.Series
+        From what is counted to its value; costs and rewards are the arms' expected ones.
+    """
+    import pandas as pd
+    whole, *_, (_, table) = _steps(load(path, checksum), rows)
+    arms = settings(rows, path, checksum=checksum)
+    costs, rewards = (np.concatenate([getattr(s, f"{what}_means") for s in arms]) for what in ("cost", "reward"))
+    best = [group.index[s.ratios.argmax()] for s, (_, group) in zip(arms, table.groupby(_KEY), strict=True)]
+    return pd.Series({
+        "ads": len(table),
+        "clicks of an ad, median": table["Clicks"].median(),
+        "ads clicked once": (table["Clicks"] == 1).sum(),
+        "ads without an approved conversion": (table["Approved_Conversion"] == 0).sum(),
+        "ads without any conversion, in the whole file": (whole[1]["Total_Conversion"] == 0).sum(),
+        "share of costs above 0.5": np.mean(costs > 0.5),
+        "share of rewards at most 0.1": np.mean(rewards <= 0.1),
+        "share of rewards at least 0.9": np.mean(rewards >= 0.9),
+        "settings": len(arms),
+        "settings whose best ad was clicked once": (table.loc[best, "Clicks"] == 1).sum(),
+        "settings whose best ad has the largest reward": sum(s.reward_means[s.ratios.argmax()] == s.reward_means.max()
+                                                             for s in arms)}, name="value").rename_axis("fact")
+
+
 def settings(rows="first761", path=None, standin=False, checksum=CHECKSUM):
     """The bandit settings of the ad data (Heyden et al., section 5.1), in the order and by the rules stated above.
 

@@ -8,7 +8,7 @@ at a time. Samplers that reject in vectorised rounds break this rule; `check_sam
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -166,19 +166,21 @@ class TruncatedNormal(Distribution):
         require(low < high, "TruncatedNormal high", high, f"must be above low = {low!r}")
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        mass = self._parent.sf if self._flip else self._parent.cdf
-        require(abs(mass(high) - mass(low)) > 1e-300, "TruncatedNormal (low, high)", (low, high),
+        start, end = self._ends
+        require(end - start > 1e-300, "TruncatedNormal (low, high)", (low, high),
                 "must hold some of the parent's probability")
 
-    @cached_property
-    def _parent(self):
-        from scipy.stats import norm
-        return norm(self.parent_mean, self.sd)
-
     @property
-    def _flip(self):
-        # Work in the tail that keeps precision: the upper one when the interval lies above the mean.
-        return self.low > self.parent_mean
+    def _side(self):
+        # Work in the tail that keeps precision: mirrored, when the interval lies above the mean.
+        return -1.0 if self.low > self.parent_mean else 1.0
+
+    @cached_property
+    def _ends(self):
+        # The parent's probabilities below the ends of the (mirrored) interval, in increasing order.
+        from scipy.special import ndtr
+        ends = [float(ndtr(self._side * (end - self.parent_mean) / self.sd)) for end in (self.low, self.high)]
+        return min(ends), max(ends)
 
     @cached_property
     def _moments(self):
@@ -188,7 +190,7 @@ class TruncatedNormal(Distribution):
         peak = min(max(a, 0.0), b)
         reach = (peak**2 + 80) ** 0.5
         left, right = max(a, -reach), min(b, reach)
-        nodes, weights = np.polynomial.legendre.leggauss(100)
+        nodes, weights = _quadrature()
         z = left + (right - left) * (nodes + 1) / 2
         weights = weights * np.exp((peak - z) * (peak + z) / 2)
         mean = np.dot(weights, z - a) / weights.sum()
@@ -208,9 +210,15 @@ class TruncatedNormal(Distribution):
         return (self.low, self.high)
 
     def sample(self, rng, size):
-        cdf, quantile = (self._parent.sf, self._parent.isf) if self._flip else (self._parent.cdf, self._parent.ppf)
-        start, end = cdf(self.low), cdf(self.high)
-        return np.clip(quantile(start + (end - start) * rng.random(size)), self.low, self.high)
+        from scipy.special import ndtri
+        start, end = self._ends
+        z = self._side * ndtri(start + (end - start) * rng.random(size))
+        return np.clip(self.parent_mean + self.sd * z, self.low, self.high)
+
+
+@cache
+def _quadrature():
+    return np.polynomial.legendre.leggauss(100)
 
 
 def check_sampler(distribution, seed=0):

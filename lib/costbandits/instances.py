@@ -8,7 +8,7 @@ import numpy as np
 from . import ads as data
 from .bandits import Bandit
 from .checks import count, number, positive, require
-from .distributions import Bernoulli, Beta, Discrete
+from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal
 
 
 def bernoulli(K, cost_low=0.01):
@@ -51,6 +51,22 @@ def _beta(rng, K, low, high):
 
 def _beta_bandit(shapes):
     return Bandit(*([Beta(a, b) for a, b in zip(*half, strict=True)] for half in np.asarray(shapes).tolist()))
+
+
+def knapsack(K, cost_low=1.0, cost_high=20.0):
+    """Known costs U(cost_low, cost_high); normal rewards with means m from U(10, 20), variance m/2, cut off at 0 and 2m.
+
+    Tran-Thanh et al. (2012), section 5: homogeneous costs in [5, 10], moderately diverse ones in [1, 10], extremely
+    diverse ones in [1, 20]. The variance is that of the normal law before it is cut off, which takes 0.2 % or less.
+    """
+    require(positive("cost_high", cost_high) > positive("cost_low", cost_low), "cost_high", cost_high,
+            f"must be above cost_low = {cost_low!r}")
+    return partial(_knapsack, K=count("K", K), low=float(cost_low), high=float(cost_high))
+
+
+def _knapsack(rng, K, low, high):
+    means, costs = rng.uniform(10, 20, K).tolist(), rng.uniform(low, high, K).tolist()
+    return Bandit([TruncatedNormal(m, (m / 2) ** 0.5, 0, 2 * m) for m in means], [Constant(cost) for cost in costs])
 
 
 def ads(setting, kind="bernoulli"):

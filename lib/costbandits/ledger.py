@@ -74,10 +74,39 @@ def verdict(interval, region):
 
 
 def needed(interval, region, n):
-    """About how many replications would decide, if the estimate is the truth and intervals shrink as 1/sqrt(n)."""
-    gap = min((abs(interval.estimate - end) for end in region if np.isfinite(end)), default=0.0)
-    reach = max(interval.high - interval.estimate, interval.estimate - interval.low)
-    return np.inf if gap == 0 else n * (reach / gap) ** 2
+    """About how many replications would decide, if estimates are the truth and intervals shrink as 1/sqrt(n).
+
+    Each border of the region that the interval crosses has to be left on one side. Where the interval is the largest
+    of several ratios, compared on different numbers of replications (`statistics.Extreme`), each ratio counts with
+    its own interval and number: if the largest estimate is above the border it decides, else all have to get below.
+
+    Parameters
+    ----------
+    interval : Interval or Extreme
+    region : (low, high)
+    n : int
+        Replications behind the interval.
+
+    Returns
+    -------
+    float
+        Infinite if an estimate lies on a border. For an Extreme, of the ratio that takes longest.
+    """
+    pairs = list(getattr(interval, "pairs", {"": (interval, n)}).values())
+    crossed = [end for end in region if np.isfinite(end) and interval.low <= end <= interval.high]
+    return max((_leaving(pairs, end) for end in crossed), default=0.0)
+
+
+def _leaving(pairs, end):
+    """Replications until the largest of several estimates is told from `end`."""
+
+    def of(interval, n):
+        gap = abs(interval.estimate - end)
+        reach = max(interval.high - interval.estimate, interval.estimate - interval.low)
+        return n * (reach / gap) ** 2 if gap else np.inf
+
+    largest = max(pairs, key=lambda pair: pair[0].estimate)
+    return of(*largest) if largest[0].estimate > end else max(of(*pair) for pair in pairs if pair[0].high >= end)
 
 
 class Ledger:

@@ -5,7 +5,9 @@ All are pseudo-regrets: they use the arms' expected rewards and costs, not the n
 
 import numpy as np
 
+from . import optimum
 from .checks import require
+from .stops import HardBudget
 
 
 def budgeted(runs, against="spent"):
@@ -28,6 +30,33 @@ def budgeted(runs, against="spent"):
         return _over_arms(runs, [b.cost_means * (b.ratios.max() - b.ratios) for b in runs.bandits])
     due = np.array([stop.marks(runs.fractions) for stop in runs.stops])
     return due * best[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
+
+
+def knapsack(runs):
+    """What the best plan for the whole budget is worth, less the expected reward of the pulls so far.
+
+    The best plan is the exact optimum of the unbounded knapsack problem (`optimum.knapsack`): with known costs and
+    known means no policy can expect more (Tran-Thanh et al., Eq. 4). Only the last checkpoint, the end of the run, is
+    a regret; before it, what is not spent yet is missing too.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `HardBudget`.
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of reward
+    """
+    for stop in runs.stops:
+        require(isinstance(stop, HardBudget), "stop", stop, "must be a HardBudget: the regret compares whole plans")
+    best, known = [], {}
+    for bandit, stop in zip(runs.bandits, runs.stops, strict=True):
+        case = (id(bandit), stop)
+        if case not in known:
+            known[case] = optimum.knapsack(bandit.reward_means, bandit.cost_means, stop.total).value
+        best.append(known[case])
+    return np.array(best)[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
 
 
 def _over_arms(runs, per_pull):

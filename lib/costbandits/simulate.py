@@ -20,10 +20,9 @@ from .distributions import check_sampler
 from .policies.base import IndexRule, Policy, Problem
 from .progress import Steps
 from .stacks import INSTANCE, ORDER, POLICY, Stacks, stream
-from .stops import Budget
+from .stops import StopRule
 from .store import Store
 
-RULES = (Budget,)
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
 
@@ -85,6 +84,11 @@ class Runs(Results):
     stops: list
     seed: int
 
+    @property
+    def unpulled(self):
+        """How many arms have never been pulled, shape (policy, replication, checkpoint)."""
+        return (self.pulls == 0).sum(axis=-1)
+
 
 @dataclass
 class Reduced(Results):
@@ -121,9 +125,9 @@ class Study:
                     "must return a Bandit")
             require(self.arms in (None, bandit.K), f"bandits(rng) in replication {replication}", f"{bandit.K} arms",
                     f"must have as many arms in every replication ({self.arms})")
-        stop = self.stop if isinstance(self.stop, RULES) else self.stop(bandit)
-        require(isinstance(stop, RULES), f"stop(bandit) in replication {replication}", stop,
-                f"must return a stop rule ({', '.join(rule.__name__ for rule in RULES)})")
+        stop = self.stop if isinstance(self.stop, StopRule) else self.stop(bandit)
+        require(isinstance(stop, StopRule), f"stop(bandit) in replication {replication}", stop,
+                "must return a stop rule (Budget, HardBudget)")
         stop.check(bandit)
         self._check_laws(bandit)
         return bandit, stop
@@ -143,17 +147,18 @@ class Study:
 
     @cached_property
     def _parts(self):
-        # Digests of what does not change with the replication.
+        # Digests of what does not change with the replication. A function that makes instances is known by its code
+        # and by an example of what it makes: to make each instance only to look up its results takes too long.
         policies = {label: fingerprint.digest(policy) for label, policy in self.policies.items()}
-        study = (self.fractions, self.max_rounds, self.seed, self.reduce)
-        return policies, fingerprint.digest(study, fingerprint.common())
+        bandit, stop = self.instance(0)
+        makers = [maker for maker in (self.bandits, self.stop) if not isinstance(maker, Bandit | StopRule)]
+        study = (self.fractions, self.max_rounds, self.seed, self.reduce, makers, stop)
+        return policies, fingerprint.digest(study, fingerprint.instance(bandit), fingerprint.common())
 
     def keys(self, replication):
         """What a finished replication of each policy is filed under in the store."""
-        bandit, stop = self.instance(replication)
         policies, rest = self._parts
-        case = fingerprint.digest(rest, replication, fingerprint.instance(bandit), stop)
-        return {label: fingerprint.digest(policy, case) for label, policy in policies.items()}
+        return {label: fingerprint.digest(policy, rest, replication) for label, policy in policies.items()}
 
     def play(self, replication, labels):
         """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
@@ -161,10 +166,11 @@ class Study:
         order = stream(self.seed, replication, ORDER).permutation(bandit.K)
         stacks = Stacks(bandit, self.seed, replication, order)
         known_costs = all(law.variance == 0 for law in bandit.costs)
-        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, known_costs)
+        top, ceiling = stop.limits(bandit)
+        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, known_costs, ceiling < np.inf)
         results = {}
         for label in labels:
-            run = self._run(label, replication, stacks, stop, problem)
+            run = self._run(label, replication, problem, stacks, stop.marks(self.fractions), top[order], ceiling)
             pulls = np.empty_like(run.pulls_at)
             pulls[:, order] = run.pulls_at
             arrays = (pulls, run.clock_at[:, 0], run.clock_at[:, 1], run.purse_at[:, 0], run.purse_at[:, 1])
@@ -173,11 +179,11 @@ class Study:
                 results[label] = self._reduced(label, replication, results[label], bandit, stop)
         return results
 
-    def _run(self, label, replication, stacks, stop, problem):
+    def _run(self, label, replication, problem, stacks, marks, *limits):
         policy = self.policies[label]
 
         def play(**options):
-            run = engine.Run(stacks, stop.marks(self.fractions), self.max_rounds)
+            run = engine.Run(stacks, marks, self.max_rounds, *limits)
             status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
             if status != engine.DONE:
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.clock[0] + 1}: "
@@ -195,6 +201,7 @@ class Study:
         return {
             engine.TOO_LONG: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
             engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, and -1 to skip",
+            engine.TOO_DEAR: "the policy returned an arm that would exceed the budget; choose among the affordable",
             engine.NOT_A_NUMBER: "the index is not a number; return inf where it is undefined"}[status]
 
     def _reduced(self, label, replication, arrays, bandit, stop):
@@ -218,13 +225,13 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     bandits : Bandit or callable
         One bandit for all replications, or a function rng -> Bandit that makes a fresh one for each (fixed K).
     stop : stop rule or callable
-        `Budget(total)`, or a function bandit -> rule.
+        `Budget(total)` or `HardBudget(total)`, or a function bandit -> rule.
     replications : int or sequence of int
         How many, or which ones.
     seed : int
     checkpoints : int or increasing sequence of fractions in (0, 1]
         A number means equal steps. Checkpoint f is the state after the pull at which the spending first reaches
-        f times the budget; the run ends at the last one.
+        f times the budget; the run ends at the last one, or when no arm is affordable.
     n_jobs : int, optional
         Workers, threads unless `joblib.parallel_config` names another backend; by default 1 or what it says.
     progress : bool or str
@@ -246,7 +253,8 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     ValueError
         For bad arguments, before any pull is made (for fresh instances: before that instance is played).
     RuntimeError
-        With policy, replication and round: for a run beyond `max_rounds`, an arm out of range, an index that is NaN.
+        With policy, replication and round: for a run beyond `max_rounds`, an arm that is out of range or would exceed
+        a hard budget, an index that is NaN.
     StoreError, OSError
         If the store is damaged or belongs to something else, or the disk is full.
     """
@@ -298,8 +306,8 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
         require(isinstance(policy, Policy), f"policies[{label!r}]", policy, "must be a policy")
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
-    require(isinstance(stop, RULES) or callable(stop), "stop", stop,
-            f"must be a stop rule ({', '.join(rule.__name__ for rule in RULES)}) or a function bandit -> rule")
+    require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
+            "must be a stop rule (Budget, HardBudget) or a function bandit -> rule")
     if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
         ids = range(count("replications", replications))
     else:

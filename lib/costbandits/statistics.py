@@ -202,8 +202,30 @@ def _mean_ratio(means, confidence):
     return _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence)
 
 
-def extreme_ratio(x, rivals, pick=max, confidence=0.95, ratio=None):
-    """The largest (or smallest) ratio of x to one of several rivals, with an interval valid for all of them together.
+@dataclass(frozen=True)
+class Extreme(Interval):
+    """The largest of several ratios, with an interval valid for all of them together.
+
+    Attributes
+    ----------
+    rival : str
+        Whose ratio is the largest.
+    far : str
+        Whose ratio reaches highest: the upper end of the interval is the one of its own.
+    replications : int
+        The fewest behind a ratio that gives the estimate or an end.
+    pairs : dict label -> (Interval, int)
+        Each ratio with its interval and its replications.
+    """
+
+    rival: str
+    far: str
+    replications: int
+    pairs: dict
+
+
+def extreme_ratio(x, rivals, confidence=0.95, ratio=None):
+    """The largest ratio of x to one of several rivals: over the least favourable rival, when x should be small.
 
     Each pair is compared on the replications both have (the first ones), at a Bonferroni-corrected level.
 
@@ -211,25 +233,20 @@ def extreme_ratio(x, rivals, pick=max, confidence=0.95, ratio=None):
     ----------
     x : array of shape (replication,)
     rivals : dict label -> array of shape (replication,)
-    pick : max or min
-        max: over the least favourable rival, when x should be small; min: over the most favourable one.
     ratio : callable (x, y, confidence) -> Interval
         `mean_ratio` by default, or `median_ratio`.
 
     Returns
     -------
-    (Interval, label, int)
-        The interval, the rival that decides, and the fewest replications behind a pair.
+    Extreme
     """
     ratio = ratio or mean_ratio
     level = 1 - (1 - confidence) / len(rivals)
     sizes = {label: min(len(x), len(y)) for label, y in rivals.items()}
-    found = {label: ratio(x[: sizes[label]], y[: sizes[label]], level) for label, y in rivals.items()}
-    worst = pick(found, key=lambda label: found[label].estimate)
-    interval = Interval(
-        found[worst].estimate, *(pick(getattr(i, end) for i in found.values()) for end in ("low", "high"))
-    )
-    return interval, worst, min(sizes.values())
+    pairs = {label: (ratio(x[:n], rivals[label][:n], level), n) for label, n in sizes.items()}
+    decide = [max(pairs, key=lambda label: getattr(pairs[label][0], which)) for which in ("estimate", "low", "high")]
+    ends = (getattr(pairs[label][0], which) for label, which in zip(decide, ("estimate", "low", "high"), strict=True))
+    return Extreme(*ends, decide[0], decide[2], min(sizes[label] for label in decide), pairs)
 
 
 def median_ratio(x, y, confidence=0.95):

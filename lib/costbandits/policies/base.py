@@ -21,7 +21,8 @@ class Problem:
     K: int
     cost_means: np.ndarray
     budget: float
-    known_costs: bool      # every cost is a Constant
+    known_costs: bool      # no cost varies
+    hard: bool = False     # the budget may not be exceeded
 
     @property
     def min_cost(self):

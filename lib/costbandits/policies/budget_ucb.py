@@ -1,4 +1,7 @@
-"""Budget-UCB: Xia, Ding, Zhang, Yu and Qin, "Budgeted Bandit Problems with Continuous Random Costs"."""
+"""Budget-UCB and its forerunner: Xia, Ding, Zhang, Yu and Qin, "Budgeted Bandit Problems with Continuous Random Costs".
+
+UCB-BV1: Ding et al., "Multi-Armed Bandit with Budget Constraint and Variable Costs" (2013).
+"""
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
@@ -18,23 +21,20 @@ def budget_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return r / c + eps / c * (1.0 + min(r + eps, 1.0) / max(c - eps, smallest))
 
 
+@index
+def ucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    r, c, smallest = reward / n, cost / n, constant
+    eps = params[0] * sqrt(2.0 * log(t - 1) / n)
+    # As printed it is negative for eps > lambda, where nothing is known of the arm yet.
+    return inf if c <= 0.0 or eps >= smallest else r / c + (1.0 + 1.0 / smallest) * eps / (smallest - eps)
+
+
 @dataclass(frozen=True)
-class BudgetUCB(IndexRule):
-    """Budget-UCB: r/c + (eps/c) (1 + min(r + eps, 1) / max(c - eps, lambda)), eps = sqrt(2 log(t-1) / n).
-
-    Table 2 of the omega-UCB paper prints eps without the 2; that is `exploration=sqrt(1/2)`.
-
-    Parameters
-    ----------
-    min_cost : float, optional
-        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
-    exploration : float
-        Multiplies eps.
-    """
+class _LowestCost(IndexRule):
+    """A policy that is told a lower bound of the expected costs."""
 
     min_cost: float | None = None
     exploration: float = 1.0
-    rule = staticmethod(budget_ucb)
     support = (0.0, 1.0)
 
     def __post_init__(self):
@@ -51,3 +51,37 @@ class BudgetUCB(IndexRule):
 
     def identity(self):
         return (*super().identity(), self.min_cost)
+
+
+@dataclass(frozen=True)
+class BudgetUCB(_LowestCost):
+    """Budget-UCB: r/c + (eps/c) (1 + min(r + eps, 1) / max(c - eps, lambda)), eps = sqrt(2 log(t-1) / n).
+
+    Table 2 of the omega-UCB paper prints eps without the 2; that is `exploration=sqrt(1/2)`.
+
+    Parameters
+    ----------
+    min_cost : float, optional
+        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
+    exploration : float
+        Multiplies eps.
+    """
+
+    rule = staticmethod(budget_ucb)
+
+
+@dataclass(frozen=True)
+class UCBBV1(_LowestCost):
+    """UCB-BV1: r/c + (1 + 1/lambda) eps / (lambda - eps), eps = sqrt(2 log(t-1) / n); infinite for eps >= lambda.
+
+    Xia et al., Eq. (20-b).
+
+    Parameters
+    ----------
+    min_cost : float, optional
+        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
+    exploration : float
+        Multiplies eps.
+    """
+
+    rule = staticmethod(ucb_bv1)

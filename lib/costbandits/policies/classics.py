@@ -1,9 +1,9 @@
 """Rivals that several of the papers compare with.
 
-m-, c-, i-UCB and b-greedy: Xia et al., "Finite budget analysis of multi-armed bandit problems" (2017). BTS: Xia et al.,
-"Thompson Sampling for Budgeted Multi-Armed Bandits" (2015). UCB-SC+: Watanabe et al. (2018). UCB-B2: from the public
-code of the omega-UCB paper. Formulas as in Table 2 of the omega-UCB paper; r and c are an arm's mean reward and cost.
-An arm whose observed costs are all 0 has an infinite index throughout.
+m-, c-, i-UCB and b-greedy: Xia et al., "Finite budget analysis of multi-armed bandit problems" (2017). UCB-SC+:
+Watanabe et al. (2018). UCB-B2: from the public code of the omega-UCB paper. Formulas as in Table 2 of the omega-UCB
+paper; r and c are an arm's mean reward and cost. An arm whose observed costs are all 0 has an infinite index
+throughout.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,8 @@ def ucb_b2(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     v_c = max(cost_sq - n * c * c, 0.0) / (n - 1) if n > 1 else 0.25
     e_r = sqrt(2.0 * v_r * x / n) + 3.0 * x / n
     e_c = sqrt(2.0 * v_c * x / n) + 3.0 * x / n
-    # The authors' code asks for e_c below the mean *reward*: a slip, for e_c bounds the cost's error.
+    # Versions of the authors' code differ: one asks for e_c below the mean *reward*, a slip, for e_c bounds the cost's
+    # error; another for e_c < c (1.28 - 1) / 1.28.
     if e_c >= c:
         return inf
     q = r / max(c, constant)
@@ -139,35 +140,3 @@ class BGreedy(ChoiceRule):
     """b-greedy: each arm once, then a random one with probability min(1, K/t), else the one with the largest r/c."""
 
     rule = staticmethod(b_greedy)
-
-
-@choose
-def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
-    K = len(n)
-    won, paid = memory[:K], memory[K:2 * K]            # successes of the Bernoulli trials
-    if t > 1:
-        # The last outcome, as what its arm's sums have grown by, becomes one trial each for reward and cost.
-        last = int(memory[2 * K])
-        won[last] += rng.random() < reward[last] - memory[2 * K + 1]
-        paid[last] += rng.random() < cost[last] - memory[2 * K + 2]
-    arm, best = 0, -1.0
-    for k in range(K):
-        ratio = rng.beta(won[k] + 1.0, n[k] - won[k] + 1.0) / rng.beta(paid[k] + 1.0, n[k] - paid[k] + 1.0)
-        if ratio > best:
-            arm, best = k, ratio
-    memory[2 * K], memory[2 * K + 1], memory[2 * K + 2] = arm, reward[arm], cost[arm]
-    return arm
-
-
-@dataclass(frozen=True)
-class BTS(ChoiceRule):
-    """Budgeted Thompson sampling: the largest ratio of a draw from each posterior, Beta(1, 1) priors.
-
-    A fractional outcome x in [0, 1] becomes a Bernoulli trial with probability x. There are no forced first pulls.
-    """
-
-    rule = staticmethod(bts)
-    support = (0.0, 1.0)
-
-    def memory(self, K):
-        return 2 * K + 3

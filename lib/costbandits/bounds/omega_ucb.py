@@ -1,8 +1,8 @@
-"""Each paper's theorem as a function that returns the number it promises.
+"""What Heyden et al., "Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals", promise.
 
-Here: Theorems 4 to 6 of Heyden et al., "Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals", as
-printed, plus what the notebook needs to judge them: the exact probabilities of their proof's events for Bernoulli arms,
-Lemma 1 with its width corrected, the constant that Theorem 5 leaves inside O(.), and a lower bound of the regret.
+Theorems 4 to 6 as printed, plus what the notebook needs to judge them: the exact probabilities of their proof's events
+for Bernoulli arms, Lemma 1 with its width corrected, the constant that Theorem 5 leaves inside O(.), and a lower bound
+of the expected plays of wrong arms, with the power of the budget that the regret inherits from it.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from .bandits import Bandit
-from .checks import count, number, positive, require
-from .distributions import Bernoulli
-from .intervals import asymmetric_interval
+from ..bandits import Bandit
+from ..checks import count, number, positive, require
+from ..distributions import Bernoulli
+from ..intervals import asymmetric_interval
 
 _SUMMED = 1000                                          # terms of xi's sum added one by one
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)  # of the quadrature that replaces the others
@@ -432,7 +432,9 @@ def locked_plays(bandit, tau, rho):
 
 
 def locked_exponent(bandit, rho):
-    """The power of tau with which `locked_plays` grows: 1 - 2 rho log(1 / mu_best) / (h - 1) at the largest h; ours.
+    """The power of tau with which `locked_plays` grows: 1 - 2 rho log(1 / mu_best) / (h - 1); ours.
+
+    h is the largest integer below the rival's ratio, and the rival the one that gives most.
 
     The regret grows at least as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows
     `asymptotic_exponent(rho)`: a larger value contradicts it.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import costbandits as cb
-from costbandits import bounds
+from costbandits.bounds import omega_ucb as bounds
 
 
 def bernoulli(rewards, costs):
@@ -141,7 +141,8 @@ def test_excess_rounds_bounds_the_exact_excess():
 
 @given(st.floats(0.01, 1), st.floats(1, 1000))
 def test_excess_rounds_is_inside_the_papers_order(mu, budget):
-    assert bounds.excess_rounds(budget, mu) <= 10 * budget / mu * exp(-budget * mu / 2)
+    # The multiple is largest, 2.48, at the smallest budget and just above mu = 2/3, where tau_B jumps.
+    assert bounds.excess_rounds(budget, mu) <= 2.5 * budget / mu * exp(-budget * mu / 2)
 
 
 def test_regret_term_by_term():
@@ -188,7 +189,7 @@ def test_lemma_1_fails_just_where_its_widths_do():
 # ---- the lower bound --------------------------------------------------------------------------------
 
 def test_locked_plays_by_hand():
-    # tau = e^10 rounded down, rho = 1: reach 20, so from level 22 on one pull locks; below 22 two or more.
+    # tau = e^10 rounded down, rho = 1: reach just below 20, so from level 21 on one pull locks; below 21 two or more.
     tau = 22026
     values = []
     for h in range(2, 60):
@@ -208,7 +209,8 @@ def test_locked_plays_lie_below_the_measured_ones():
     tau = int(runs.rounds.min())
     # Fewest rounds of any run: what was pulled by then can only be less than what was pulled at the end.
     assert bounds.locked_plays(bandit, tau, rho) <= runs.pulls[0, :, -1, 1].mean()
-    # The lock itself: with probability 0.1 the first pull costs 1. Fewer than 4 locked runs of 200: below 1e-5.
+    # The lock itself. Of 2,000 runs with another seed 9.7 % were locked, nearly all whose first pull cost 1
+    # (probability 0.1): fewer than 4 of 200 have a probability below 1e-5.
     assert (runs.pulls[0, :, -1, 0] <= 3).sum() >= 4
 
 

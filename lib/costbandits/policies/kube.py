@@ -1,0 +1,199 @@
+"""KUBE, fractional KUBE and epsilon-first: known costs and a budget that may not be exceeded.
+
+Tran-Thanh, Chapman, Rogers and Jennings, "Knapsack based Optimal Policies for Budget-Limited Multi-Armed Bandits"
+(2012); epsilon-first: Tran-Thanh et al., "Epsilon-First Policies for Budget-Limited Multi-Armed Bandits" (2010).
+
+Algorithm 1 begins with a pull of every arm, whatever is left of the budget; here an arm that is not affordable is
+passed over, then and always.
+"""
+
+from dataclasses import dataclass
+from math import floor, inf, log, sqrt
+
+import numba as nb
+import numpy as np
+from numba import types as T
+
+from ..checks import number, positive, require
+from ..engine import INDEX, RUNNING, above, finish, kernel, pull, safe_below, seek, settle
+from .base import ChoiceRule, IndexRule, choose, index
+
+_floats, _ints = T.float64[::1], T.int64[::1]
+
+
+def _costs(policy, problem):
+    require(problem.known_costs, f"{type(policy).__name__}, costs", "random",
+            "the policy must know every cost in advance: Constant(value)")
+    return problem.cost_means
+
+
+@index
+def density(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return (reward / n / params[0] + sqrt(2.0 * log(t) / n)) / constant if n > 0 else inf
+
+
+@dataclass(frozen=True)
+class FractionalKUBE(IndexRule):
+    """Fractional KUBE: the affordable arm with the largest density (r + sqrt(2 ln t / n)) / c.
+
+    Parameters
+    ----------
+    reward_scale : float
+        Rewards are divided by it before the bonus is added: their common range, which the analysis takes to be 1.
+    """
+
+    reward_scale: float = 1.0
+    rule = staticmethod(density)
+
+    def __post_init__(self):
+        positive("reward_scale", self.reward_scale)
+
+    def prepare(self, problem):
+        return _costs(self, problem)
+
+
+@nb.njit(error_model="numpy")
+def fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts):
+    """Density-ordered greedy filling of what is left of the budget: `arms` in order, how often each; how many arms."""
+    rest, kinds, arm = ceiling - spent, 0, 0
+    while arm >= 0:
+        arm, best = -1, -inf
+        for k in range(n.size):
+            if costs[k] <= rest and spent + costs[k] <= ceiling:
+                value = index(t + 1, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], costs[k], params)
+                if value > best:
+                    arm, best = k, value
+        if arm >= 0:
+            arms[kinds], counts[kinds] = arm, floor(rest / costs[arm])
+            rest -= counts[kinds] * costs[arm]
+            kinds += 1
+    return kinds
+
+
+@nb.njit(error_model="numpy")
+def draw(u, kinds, arms, counts):
+    """The item at the share u of the filling."""
+    at, i = u * counts[:kinds].sum(), 0
+    while at >= counts[i]:
+        at -= counts[i]
+        i += 1
+    return arms[i]
+
+
+@kernel(T.FunctionType(INDEX), _floats, _floats, _floats, _ints, _ints, _floats, T.npy_rng)
+def knapsack(index, costs, params, bound, plan, arms, counts, rng, pool, table, filled, shift, n, sums, clock, purse,
+             marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
+    """Pull an arm drawn from the filling; only as much of the filling is worked out as the draw depends on.
+
+    The densest arm, found by `seek`, fills the budget but for a rest. If the rest has room for others, they are at
+    most rest / c_min, and nearly always the draw falls on the densest arm whatever they are.
+    """
+    K, status, pause, least = n.size, RUNNING, safe_below(top, ceiling), costs.min()
+    t, spent, collected = clock[0], purse[0], purse[1]
+    while status == RUNNING:
+        going, due = True, marks[clock[2]]
+        while going:
+            sure, u = spent < pause, -1.0
+            if sure:
+                arm = plan[0]
+                if not (t < plan[1] and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
+                                              costs[arm], params) > bound[K]):
+                    arm = seek(index, t, plan, bound, n, sums, costs, params)
+                often = floor((ceiling - spent) / costs[arm])
+                rest = ceiling - spent - often * costs[arm]
+                if n[arm] > 0 and rest >= least:
+                    u = rng.random()
+                    sure = u * (often + floor(rest / least)) < often
+            if not sure:
+                kinds = fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts)
+                if kinds == 0:
+                    return finish(t, spent, collected, n, clock, purse, marks, pulls_at, clock_at, purse_at)
+                arm = arms[0]
+                if n[arm] > 0 and kinds > 1:
+                    arm = draw(u if u >= 0.0 else rng.random(), kinds, arms, counts)
+            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
+                                              max_rounds)
+            if arm != plan[0]:
+                bound[arm] = above(index(plan[1], n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
+                                         costs[arm], params)) if plan[1] > 0 else inf
+                bound[K] = max(bound[K], bound[arm])
+        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
+                        max_rounds)
+    return status
+
+
+@dataclass(frozen=True)
+class KUBE(FractionalKUBE):
+    """KUBE (Algorithm 1): an arm drawn from the density-ordered greedy filling of what is left of the budget.
+
+    Densities are those of fractional KUBE; items of the filling are equally likely.
+
+    Parameters
+    ----------
+    reward_scale : float
+        Rewards are divided by it before the bonus is added: their common range, which the analysis takes to be 1.
+    """
+
+    loop = staticmethod(knapsack)
+
+    def play(self, run, problem, rng):
+        require(problem.hard, "stop", "a budget that may be exceeded", "KUBE needs HardBudget(total)")
+        costs, K = self.prepare(problem), problem.K
+        return run.play(self.loop, self.rule, costs, self.parameters, *run.scout(), np.zeros(K, np.int64), np.zeros(K),
+                        rng)
+
+    def identity(self):
+        return (*super().identity(), self.loop)
+
+
+@choose
+def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    K, explore, total, costs = len(n), problem[0], problem[1], problem[2:]
+    spent, at, exploring, density = memory[0], int(memory[1]), memory[2] == 0.0, memory[3:]
+    arm = -1
+    for i in range(K if exploring else 0):             # sweep after sweep, past arms that do not fit any more
+        k = (at + i) % K
+        if spent + costs[k] <= explore:
+            arm, memory[1] = k, k + 1
+            break
+    if exploring and arm < 0:                          # estimates freeze here; an arm never pulled comes last
+        memory[2], at = 1.0, -1
+        for k in range(K):
+            density[k] = reward[k] / n[k] / costs[k] if n[k] > 0 else -inf
+    if arm < 0:
+        arm = at
+        if at < 0 or spent + costs[at] > total:        # the densest while it fits, then the densest that does
+            arm = -1
+            for k in range(K):
+                if spent + costs[k] <= total and (arm < 0 or density[k] > density[arm]):
+                    arm = k
+        memory[1] = arm
+    memory[0] = spent + costs[arm]
+    return arm
+
+
+@dataclass(frozen=True)
+class EpsilonFirst(ChoiceRule):
+    """Epsilon-first: sweeps through all arms with a share epsilon of the budget, then the greedy filling of the rest.
+
+    The filling is density-ordered, by the mean rewards at the end of the sweeps, which are not updated after. If the
+    share is too small to pull every arm, those never pulled come last: `Runs.unpulled` counts them.
+
+    Parameters
+    ----------
+    epsilon : float
+        Share of the budget to explore with, in (0, 1).
+    """
+
+    epsilon: float
+    rule = staticmethod(epsilon_first)
+
+    def __post_init__(self):
+        allowed = "must be a number in (0, 1)"
+        require(0 < number("epsilon", self.epsilon, allowed=allowed) < 1, "epsilon", self.epsilon, allowed)
+
+    def prepare(self, problem):
+        return np.concatenate([[self.epsilon * problem.budget, problem.budget], _costs(self, problem)])
+
+    def memory(self, K):
+        return K + 3
