@@ -42,6 +42,7 @@ POLICIES = {
     "UCB-B2": cb.UCBB2(),
     "b-greedy": cb.BGreedy(),
     "BTS": cb.BTS(),
+    "BTS (naive)": cb.BTS(naive=True),
 }
 EXPERIMENT = {
     "omega 1/4": cb.OmegaUCB(0.25),
@@ -60,24 +61,27 @@ def full_budget(bandit):
     return cb.Budget(1.5e5 * float(bandit.cost_means.min()))
 
 
-def cost_of_a_pull(policy, make, lazy=None, replications=3, repeats=3):
+def timed(policy, make, stop, replication, repeats=3, **options):
+    """Seconds and pulls of one run on drawn stacks, the best of several."""
+    bandit, times = make(stream(0, replication, 0)), []
+    order, rule = stream(0, replication, ORDER).permutation(bandit.K), stop(bandit)
+    top, ceiling = rule.limits(bandit)
+    stacks, hard = Stacks(bandit, 0, replication, order), ceiling < np.inf
+    problem = Problem(bandit.K, bandit.cost_means[order], rule.total, hard, hard)
+    for _ in range(repeats + 1):
+        run = engine.Run(stacks, np.array([rule.total]), 10**8, top[order], ceiling)
+        start = time.perf_counter()
+        policy.play(run, problem, stream(0, replication, POLICY), **options)
+        times.append(time.perf_counter() - start)
+    # The first one also drew the stacks.
+    return min(times[1:]), int(run.clock[0])
+
+
+def cost_of_a_pull(policy, make, lazy=None, replications=3, repeats=2, stop=full_budget):
     """Nanoseconds per pull beyond sampling, over a few instances; each run is repeated on drawn stacks."""
-    seconds = pulls = 0
-    for replication in range(replications):
-        bandit = make(stream(0, replication, 0))
-        order = stream(0, replication, ORDER).permutation(bandit.K)
-        stacks, stop = Stacks(bandit, 0, replication, order), full_budget(bandit)
-        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, False)
-        options = {} if lazy is None else {"lazy": lazy}
-        times = []
-        for _ in range(repeats):
-            run = engine.Run(stacks, np.array([stop.total]), 10**8)
-            start = time.perf_counter()
-            policy.play(run, problem, stream(0, replication, POLICY), **options)
-            times.append(time.perf_counter() - start)
-        # The first one also drew the stacks.
-        seconds, pulls = seconds + min(times[1:]), pulls + int(run.clock[0])
-    return 1e9 * seconds / pulls
+    options = {} if lazy is None else {"lazy": lazy}
+    runs = [timed(policy, make, stop, replication, repeats, **options) for replication in range(replications)]
+    return 1e9 * sum(seconds for seconds, _ in runs) / sum(pulls for _, pulls in runs)
 
 
 def policies():
@@ -88,13 +92,79 @@ def policies():
     for label, policy in POLICIES.items():
         for lazy in (True, False) if isinstance(policy, IndexRule) else (None,):
             cells = [
-                cost_of_a_pull(policy, make(K), lazy, *((1, 2) if K > 100 else (3, 3)))
+                cost_of_a_pull(policy, make(K), lazy, *((1, 1) if K > 100 else (3, 2)))
                 for make in FAMILIES.values()
                 for K in ARMS
             ]
             how = {True: " (lazy)", False: " (full scan)", None: ""}[lazy]
             yield f"{label + how:30}" + "".join(f"{cell:18.0f}" for cell in cells)
     yield "(Beta, K=1000: its smallest cost is so small that the budget ends among the first pulls of the arms.)"
+
+
+def thompson(replications=10):
+    """Thompson sampling by Chernoff bells against drawing every arm, on the omega-UCB paper's settings."""
+    yield f"{'Thompson sampling, ns per pull beyond sampling':50}{'bells':>10}{'every arm':>12}{'ratio':>8}"
+
+    def row(label, make, replications, naive):
+        bells, every = (cost_of_a_pull(cb.BTS(how), make, None, number, 1)
+                        for how, number in ((False, replications), (True, naive)))
+        return every / bells, f"{label:50}{bells:10.0f}{every:12.0f}{every / bells:8.1f}"
+
+    for family, make in FAMILIES.items():
+        for K in (10, 50, 100):
+            yield row(f"{family}, K={K}", make(K), replications, replications if K == 10 else 3)[1]
+    for kind in ("bernoulli", "beta"):
+        rows = [row(f"advertisement {setting.name}, {kind}, K={setting.K}", cb.instances.ads(setting, kind), 3, 1)
+                for setting in cb.ads.settings(standin=cb.ads.find() is None) if setting.K >= 10]
+        yield from (line for _, line in (min(rows), max(rows)))
+        yield f"(the least and the most favourable of {len(rows)} advertisement settings with K >= 10, {kind})"
+
+
+@cb.choose
+def sorting_kube(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """KUBE as Algorithm 1 has it: sort all arms and fill what is left of the budget, in every round."""
+    K, costs, left = len(n), problem[1:], problem[0] - memory[0]
+    arm = t - 1
+    if t > K:
+        density = (reward / n + np.sqrt(2 * log(t) / n)) / costs
+        filling, items = np.zeros(K), 0.0
+        for k in np.argsort(-density):
+            filling[k] = np.floor(left / costs[k])
+            left -= filling[k] * costs[k]
+            items += filling[k]
+        at, arm = rng.random() * items, 0
+        while at >= filling[arm]:
+            at -= filling[arm]
+            arm += 1
+    memory[0] += costs[arm]
+    return arm
+
+
+def knapsacks(total=1e5):
+    """Known costs and a hard budget: KUBE and its rivals, the loop that sorts, sampling, the exact optimum."""
+    def told(problem):
+        return np.concatenate([[problem.budget], problem.cost_means])
+
+    rivals = {"KUBE": cb.KUBE(), "fractional KUBE": cb.FractionalKUBE(), "epsilon-first 0.1": cb.EpsilonFirst(0.1),
+              "KUBE, sorting in every round": cb.ChoosePolicy(sorting_kube, memory=lambda K: 1, prepare=told)}
+    yield f"{'known costs U(1, 20), B = 1e5, ns per pull':50}" + "".join(f"{f'K={K}':>10}" for K in ARMS)
+    for label, policy in rivals.items():
+        cells = [cost_of_a_pull(policy, cb.instances.knapsack(K), stop=lambda _: cb.HardBudget(total)) for K in ARMS]
+        yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
+    law = cb.instances.knapsack(1)(np.random.default_rng(0)).rewards[0]
+    start, rng = time.perf_counter(), np.random.default_rng(0)
+    for _ in range(100):
+        law.sample(rng, 64 * 256)
+    yield f"{'sampling a truncated normal reward':50}{1e9 * (time.perf_counter() - start) / 100 / 64 / 256:10.1f} ns"
+    for B in (1e3, 1e4, 1e5, 1e6):
+        times = []
+        for replication in range(200):
+            bandit = cb.instances.knapsack(100)(stream(0, replication, 0))
+            start = time.perf_counter()
+            cb.optimum.knapsack(bandit.reward_means, bandit.cost_means, B)
+            times.append(1e3 * (time.perf_counter() - start))
+        yield (f"{f'exact knapsack optimum, K=100, B={B:.0e}':50}{np.median(times):10.2f} ms at the median, "
+               f"{max(times):.2f} at most, 200 instances")
 
 
 def sampling():
@@ -213,7 +283,7 @@ def main(path="BENCHMARKS.txt"):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, start_up, sampling, rivals, policies):
+    for part in (experiment, start_up, sampling, rivals, thompson, knapsacks, policies):
         for line in ("", *part()):
             print(line, flush=True)
             lines.append(line)

@@ -26,8 +26,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
                      "language_info": {"name": "python"}}
 
-# The usual template leaves out the alternative text of pictures.
+# The usual template leaves out the alternative text of pictures, and loads scripts from elsewhere.
 HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
 {%- block data_png scoped -%}
 {%- set alt = 'alt="' ~ (cell.metadata.alt | escape_html) ~ '" ' if cell.metadata.alt else '' -%}
 {{ super() | replace('<img ', '<img ' ~ alt, 1) }}
@@ -144,8 +147,20 @@ def _scratch(home, name):
 
 
 def _html(notebook, order):
+    """The page of an executed notebook; it needs nothing else, neither files nor a network."""
+    from latex2mathml.converter import convert
     from nbconvert import HTMLExporter
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+    class Renderer(IPythonRenderer):
+        def inline_math(self, body):
+            return convert(body)
+
+        def block_math(self, body):
+            return convert(body, display="block")
+
     exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
+    exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(text))
     resources = {"metadata": {"name": order.name, "path": str(order.source.parent)}}
     return exporter.from_notebook_node(notebook, resources)[0]
 
