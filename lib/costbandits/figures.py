@@ -43,6 +43,13 @@ POLICIES = {
     "UCB-SC+": (ORANGE, "-"),
     "BTS": (GREEN, "-"),
     "UCB-B2": (BLACK, (0, (1, 1))),
+    "UCB-BV1": (PURPLE, (0, (5, 2))),
+    "KUBE": (BLACK, "-"),
+    "fractional KUBE": (ORANGE, (0, (5, 2))),
+    "ε-first 0.05": (GREEN, (0, (1, 1.5))),
+    "ε-first 0.1": (GREEN, (0, (5, 2))),
+    "ε-first 0.2": (GREEN, (0, (3, 1, 1, 1))),
+    "ε-first, shrinking": (YELLOW, (0, (5, 2))),
 }
 
 STYLE = {

@@ -57,10 +57,11 @@ _table, _floats = T.float64[:, ::1], T.float64[::1]
 def chernoff(a, b, c, d, theta, side):
     """Exponent s and Chernoff's bound q on P(V > theta) (side = 1) or P(V < theta) (side = -1); (0, 1) if s misses.
 
-    s solves (a + s)(b + a - s) = theta (c - s)(c + d + s), the saddle point with log in place of digamma.
+    s is the saddle point with log(x - 1/3) in place of digamma: with a, c and N = a + b = c + d each less 1/3 it solves
+    (a + s)(N - s) = theta (c - s)(N + s).
     """
-    N = a + b
-    h, m = N * (theta * c - a), b + theta * d
+    N, third = a + b, 1.0 / 3.0
+    h, m = (N - third) * (theta * (c - third) - (a - third)), b + theta * d
     s = 2.0 * h / (m + sqrt(max(m * m + 4.0 * (theta - 1.0) * h, 0.0)))
     q = exp(lgamma(a + s) - lgamma(a) + lgamma(c - s) - lgamma(c) + 2.0 * lgamma(N) - lgamma(N + s) - lgamma(N - s)
             - s * log(theta))
@@ -98,7 +99,7 @@ def quote(arm, t, theta, side, loud, arms, rng):
     s, q = chernoff(arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm], theta, side)
     if q > loud:
         s, q = 0.0, 1.0
-    arms[TILT, arm], arms[RATE, arm] = s, -log1p(-q)
+    arms[TILT, arm], arms[RATE, arm] = s, max(-log1p(-q), 1e-300) if q < 1.0 else inf
     wind(arm, t, arms, rng)
     return q
 
@@ -125,7 +126,8 @@ def refresh(t, params, arms, run, rng):
 @nb.njit(error_model="numpy")
 def contest(t, low_rang, arms, run, rung, rng):
     """The arm with the largest V in round t, in which some bell has rung."""
-    leader, theta, bells, drawn, heard, ring = int(run[LEADER]), run[THETA], arms[BELL], 0, 0, inf
+    leader, theta, bells, heard, ring = int(run[LEADER]), run[THETA], arms[BELL], 0, inf
+    drawn = int(low_rang)
     x = knock(leader, theta, arms, rng) if low_rang else 0.0
     while x == 0.0:                                  # silent, or a false alarm: above theta
         V = draw(leader, 0.0, arms, rng)
@@ -163,7 +165,7 @@ def contest(t, low_rang, arms, run, rung, rng):
             if V > best:
                 arm, best = k, V
     run[RING] = ring
-    run[WORK] += drawn + 1
+    run[WORK] += drawn
     return arm
 
 
@@ -236,6 +238,7 @@ class BTS(ChoiceRule):
         return 2 * K + 3
 
     def play(self, run, problem, rng):
+        require(not problem.hard, "stop", "a hard budget", "BTS may draw an arm that is not affordable any more")
         if self.naive:
             return super().play(run, problem, rng)
         arms, rung = np.ones((7, problem.K)), np.zeros(problem.K + 1, np.int64)
