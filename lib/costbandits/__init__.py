@@ -9,20 +9,25 @@
 import importlib
 
 from . import instances, regret
-from .bandits import Bandit
+from .bandits import Bandit, LinearBandit
 from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal, check_sampler
 from .policies import (
     BTS,
+    CB,
     CUCB,
     IUCB,
     KUBE,
     MUCB,
+    UCB1,
     UCBB2,
     UCBBV1,
+    VUCBBV1,
     BGreedy,
+    BudgetCB,
     BudgetUCB,
     ChoosePolicy,
     EpsilonFirst,
+    EpsilonGreedy,
     FractionalKUBE,
     IndexPolicy,
     OmegaStarUCB,
@@ -37,12 +42,14 @@ from .store import StoreError
 
 # Loaded when first used: they bring pandas, matplotlib or scipy along.
 _LATER = {"ads": None, "bounds": None, "figures": None, "intervals": None, "ledger": None, "optimum": None,
-          "progress": None, "statistics": None, "asymmetric_interval": "intervals", "paired": "statistics"}
+          "polytopes": None, "progress": None, "statistics": None, "asymmetric_interval": "intervals",
+          "paired": "statistics"}
 
-__all__ = ["BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Budget", "BudgetUCB", "CUCB", "ChoosePolicy", "Constant",
-           "Discrete", "EpsilonFirst", "FractionalKUBE", "HardBudget", "IUCB", "IndexPolicy", "KUBE", "MUCB",
-           "OmegaStarUCB", "OmegaUCB", "Reduced", "Runs", "StoreError", "TruncatedNormal", "UCBB2", "UCBBV1",
-           "UCBSCPlus", "check_sampler", "choose", "index", "instances", "join", "regret", "simulate", *_LATER]
+__all__ = ["BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Budget", "BudgetCB", "BudgetUCB", "CB", "CUCB",
+           "ChoosePolicy", "Constant", "Discrete", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "HardBudget",
+           "IUCB", "IndexPolicy", "KUBE", "LinearBandit", "MUCB", "OmegaStarUCB", "OmegaUCB", "Reduced", "Runs",
+           "StoreError", "TruncatedNormal", "UCB1", "UCBB2", "UCBBV1", "UCBSCPlus", "VUCBBV1", "check_sampler",
+           "choose", "index", "instances", "join", "regret", "simulate", *_LATER]
 
 
 def __getattr__(name):

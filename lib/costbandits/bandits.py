@@ -2,13 +2,36 @@
 
 import math
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from .checks import require
-from .distributions import Distribution
+from .checks import positive, require
+from .distributions import Distribution, TruncatedNormal
 
 LAW = ("mean", "variance", "support", "sample")
+
+
+class Linear(NamedTuple):
+    """What a policy may know of a linear bandit.
+
+    Attributes
+    ----------
+    vertices : ndarray of shape (K, d)
+        The arms.
+    noise : float
+        The noise of rewards and costs is sub-Gaussian with this constant (C in Xia et al.).
+    size : float
+        No less than the norm of either parameter vector (S in Xia et al.).
+    """
+
+    vertices: np.ndarray
+    noise: float
+    size: float
+
+    def ordered(self, order):
+        """The same for arms in another order."""
+        return self._replace(vertices=np.ascontiguousarray(self.vertices[order]))
 
 
 class Bandit:
@@ -23,7 +46,11 @@ class Bandit:
     ----------
     reward_means, cost_means : ndarray of shape (K,)
         Expected reward and cost of a pull (mu^r, mu^c in the papers).
+    linear : Linear or None
+        What a policy may know of it, if rewards and costs are linear in the arms.
     """
+
+    linear = None
 
     def __init__(self, rewards, costs):
         for name, laws in (("rewards", rewards), ("costs", costs)):
@@ -60,3 +87,34 @@ class Bandit:
 
     def __repr__(self):
         return f"Bandit(rewards={list(self.rewards)!r}, costs={list(self.costs)!r})"
+
+
+class LinearBandit(Bandit):
+    """Arms in R^d whose expected reward and cost are linear: x . reward and x . cost.
+
+    Noise is normal, cut off at the same distance on both sides of the mean, as far as outcomes in [0, 1] allow: cut
+    off at 0 and 1 it would move the mean, which would not be linear any more.
+
+    Parameters
+    ----------
+    vertices : array_like of shape (K, d)
+        The arms; of a polytope, its vertices (`polytopes.vertices`).
+    reward, cost : array_like of shape (d,)
+        The parameter vectors (mu^r, mu^c in Xia et al.). All means must lie in (0, 1).
+    noise_sd : float
+        Standard deviation of the noise before it is cut off.
+    """
+
+    def __init__(self, vertices, reward, cost, noise_sd):
+        vertices, reward, cost = (np.asarray(array, float) for array in (vertices, reward, cost))
+        require(vertices.ndim == 2 and reward.shape == cost.shape == vertices.shape[1:], "shapes",
+                (vertices.shape, reward.shape, cost.shape), "must be (K, d), (d,), (d,)")
+        noise = positive("noise_sd", noise_sd)
+        laws = []
+        for what, parameter in (("reward", reward), ("cost", cost)):
+            means = vertices @ parameter
+            for arm in np.flatnonzero(~((means > 0) & (means < 1))):
+                require(False, f"expected {what} of arm {arm}", float(means[arm]), "must be in (0, 1)")
+            laws.append([TruncatedNormal(m, noise, max(2 * m - 1, 0.0), min(2 * m, 1.0)) for m in means.tolist()])
+        super().__init__(*laws)
+        self.linear = Linear(vertices, noise, float(max(np.linalg.norm(reward), np.linalg.norm(cost))))

@@ -44,8 +44,8 @@ def digest(*things):
 def instance(bandit):
     """Digest of a bandit: its laws' code and parameters."""
     kinds = sorted({type(law) for law in (*bandit.rewards, *bandit.costs)}, key=lambda kind: kind.__qualname__)
-    halves = (bandit.rewards, bandit.costs)
-    if all(kind.__module__.startswith(f"{OURS}.") for kind in kinds):
+    halves = (bandit.rewards, bandit.costs, *(bandit.linear or ()))
+    if len(halves) == 2 and all(kind.__module__.startswith(f"{OURS}.") for kind in kinds):
         # The fields of our own laws say all, and plain numbers are quick to write down: a study asks for thousands.
         parts = {kind: (number, _fields(kind)) for number, kind in enumerate(kinds)}
         numbers = [[(parts[type(law)][0], parts[type(law)][1](law)) for law in half] for half in halves]

@@ -54,10 +54,10 @@ def _beta_bandit(shapes):
 
 
 def knapsack(K, cost_low=1.0, cost_high=20.0):
-    """Known costs U(cost_low, cost_high); normal rewards with means m from U(10, 20), variance m/2, cut off at 0 and 2m.
+    """Known costs U(cost_low, cost_high); normal rewards, means m from U(10, 20), variance m/2, cut off at 0 and 2m.
 
     Tran-Thanh et al. (2012), section 5: homogeneous costs in [5, 10], moderately diverse ones in [1, 10], extremely
-    diverse ones in [1, 20]. The variance is that of the normal law before it is cut off, which takes 0.2 % or less.
+    diverse ones in [1, 20]. The variance is that of the normal law before it is cut off, which takes less than 0.02 %.
     """
     require(positive("cost_high", cost_high) > positive("cost_low", cost_low), "cost_high", cost_high,
             f"must be above cost_low = {cost_low!r}")

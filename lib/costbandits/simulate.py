@@ -167,7 +167,8 @@ class Study:
         stacks = Stacks(bandit, self.seed, replication, order)
         known_costs = all(law.variance == 0 for law in bandit.costs)
         top, ceiling = stop.limits(bandit)
-        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, known_costs, ceiling < np.inf)
+        linear = bandit.linear and bandit.linear.ordered(order)
+        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, known_costs, ceiling < np.inf, linear)
         results = {}
         for label in labels:
             run = self._run(label, replication, problem, stacks, stop.marks(self.fractions), top[order], ceiling)

@@ -1,12 +1,13 @@
 """Policies: one module per paper, and the classics that several papers compare with."""
 
 from .base import ChoosePolicy, IndexPolicy, Policy, Problem, choose, index
-from .budget_ucb import UCBBV1, BudgetUCB
-from .classics import CUCB, IUCB, MUCB, UCBB2, BGreedy, UCBSCPlus
+from .budget_ucb import UCBBV1, VUCBBV1, BudgetUCB
+from .classics import CUCB, IUCB, MUCB, UCB1, UCBB2, BGreedy, EpsilonGreedy, UCBSCPlus
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
+from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
 from .thompson import BTS
 
-__all__ = ["BTS", "CUCB", "IUCB", "KUBE", "MUCB", "UCBB2", "UCBBV1", "BGreedy", "BudgetUCB", "ChoosePolicy",
-           "EpsilonFirst", "FractionalKUBE", "IndexPolicy", "OmegaStarUCB", "OmegaUCB", "Policy", "Problem",
-           "UCBSCPlus", "choose", "index"]
+__all__ = ["BTS", "CB", "CUCB", "IUCB", "KUBE", "MUCB", "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BudgetCB",
+           "BudgetUCB", "ChoosePolicy", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy",
+           "OmegaStarUCB", "OmegaUCB", "Policy", "Problem", "UCBSCPlus", "choose", "index"]

@@ -23,6 +23,7 @@ class Problem:
     budget: float
     known_costs: bool      # no cost varies
     hard: bool = False     # the budget may not be exceeded
+    linear: object = None  # a `bandits.Linear`: what is known of a linear bandit
 
     @property
     def min_cost(self):

@@ -53,6 +53,13 @@ class _LowestCost(IndexRule):
         return (*super().identity(), self.min_cost)
 
 
+@index
+def vucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    r, c, smallest = reward / n, cost / n, constant
+    eps = params[0] * sqrt(2.0 * log(t - 1) / n)
+    return inf if c <= 0.0 else r / c + 1.5 * (1.0 + 1.0 / smallest) * eps
+
+
 @dataclass(frozen=True)
 class BudgetUCB(_LowestCost):
     """Budget-UCB: r/c + (eps/c) (1 + min(r + eps, 1) / max(c - eps, lambda)), eps = sqrt(2 log(t-1) / n).
@@ -85,3 +92,20 @@ class UCBBV1(_LowestCost):
     """
 
     rule = staticmethod(ucb_bv1)
+
+
+@dataclass(frozen=True)
+class VUCBBV1(_LowestCost):
+    """vUCB-BV1: r/c + 1.5 (1 + 1/lambda) eps, eps = sqrt(2 log(t-1) / n).
+
+    Xia et al., Eq. (20-a).
+
+    Parameters
+    ----------
+    min_cost : float, optional
+        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
+    exploration : float
+        Multiplies eps.
+    """
+
+    rule = staticmethod(vucb_bv1)

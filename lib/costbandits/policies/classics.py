@@ -3,7 +3,7 @@
 m-, c-, i-UCB and b-greedy: Xia et al., "Finite budget analysis of multi-armed bandit problems" (2017). UCB-SC+:
 Watanabe et al. (2018). UCB-B2: from the public code of the omega-UCB paper. Formulas as in Table 2 of the omega-UCB
 paper; r and c are an arm's mean reward and cost. An arm whose observed costs are all 0 has an infinite index
-throughout.
+throughout. UCB1 and eps_n-greedy: Auer, Cesa-Bianchi and Fischer (2002).
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from ..checks import positive
+from ..checks import positive, require
 from .base import ChoiceRule, IndexRule, choose, index
 
 
@@ -140,3 +140,53 @@ class BGreedy(ChoiceRule):
     """b-greedy: each arm once, then a random one with probability min(1, K/t), else the one with the largest r/c."""
 
     rule = staticmethod(b_greedy)
+
+
+@index
+def ucb1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + sqrt(2.0 * log(t - 1) / n)
+
+
+@dataclass(frozen=True)
+class UCB1(IndexRule):
+    """UCB1: r + sqrt(2 log(t-1) / n); costs are ignored."""
+
+    rule = staticmethod(ucb1)
+    support = (0.0, 1.0)
+
+
+@choose
+def epsilon_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    K, c, d = len(n), params[0], params[1]
+    if t <= K:
+        return t - 1
+    if rng.random() < c * K / (d * d * t):
+        return int(rng.random() * K)
+    arm = 0
+    for k in range(1, K):
+        if reward[k] / n[k] > reward[arm] / n[arm]:
+            arm = k
+    return arm
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy(ChoiceRule):
+    """eps_n-greedy: each arm once, then a random one with probability min(1, c K / (d^2 t)), else the largest r.
+
+    Costs are ignored.
+
+    Parameters
+    ----------
+    c : float
+        How much to explore, above 0.
+    d : float
+        A lower bound of the gap between the best and the second best mean reward, in (0, 1].
+    """
+
+    c: float
+    d: float
+    rule = staticmethod(epsilon_greedy)
+
+    def __post_init__(self):
+        positive("c", self.c)
+        require(positive("d", self.d) <= 1, "d", self.d, "must be in (0, 1]")

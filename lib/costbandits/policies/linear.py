@@ -1,0 +1,144 @@
+"""Budget-CB and CB: optimism over confidence balls, for arms whose means are linear.
+
+Xia, Ding, Zhang, Yu and Qin, "Budgeted Bandit Problems with Continuous Random Costs", Algorithm 2; CB is the rival of
+their experiments, OFUL of Abbasi-Yadkori, Pal and Szepesvari (2011), which looks at rewards alone.
+
+For a fixed arm x the largest x . nu over a ball of radius eps around mu in the norm of A is x . mu + eps ||x||, in the
+norm of A^-1, and the smallest is as far below. So the best pair of parameters need not be searched for.
+"""
+
+from dataclasses import dataclass
+from math import inf, log, sqrt
+
+import numpy as np
+from numba import types as T
+
+from ..checks import number, positive, require
+from ..engine import RUNNING, kernel, pull, settle
+from .base import Policy
+
+_floats, _matrix = T.float64[::1], T.float64[:, ::1]
+PROOF, PRINTED = range(2)
+MEAN_REWARD, MEAN_COST, SQUARED_NORM, PRODUCT = range(4)      # rows of `arms`
+
+
+@kernel(_floats, _matrix, _matrix, _matrix, _matrix, T.npy_rng)
+def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, table, filled, shift, n, sums, clock,
+                     purse, marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
+    """Pull the arm with the largest optimistic ratio (or reward); A^-1 and what depends on it change by rank one."""
+    K, d, status = n.size, vertices.shape[1], RUNNING
+    noise, size, ridge, delta, length, smallest, radius, ratio = params
+    t, spent, collected = clock[0], purse[0], purse[1]
+    p, q, w, z, u = arms[MEAN_REWARD], arms[MEAN_COST], arms[SQUARED_NORM], arms[PRODUCT], np.empty(d)
+    while status == RUNNING:
+        going, due, arm = True, marks[clock[2]], 0
+        while going:
+            growth = d * log(1.0 + (t + 1) * length * length / (ridge * d))
+            eps = size * sqrt(ridge) + (noise * sqrt(growth + 2.0 * log(1.0 / delta)) if radius == PROOF
+                                        else noise * sqrt(growth) + 2.0 * log(1.0 / delta))
+            if t == 0:
+                arm = int(rng.random() * K)
+            else:
+                best = -inf
+                for k in range(K):
+                    width = eps * sqrt(w[k])
+                    value = min(p[k] + width, 1.0) / max(q[k] - width, smallest) if ratio else p[k] + width
+                    if value > best:
+                        arm, best = k, value
+            page, line = table[arm, n[arm] >> shift], n[arm] & ((1 << shift) - 1)
+            missed_r, missed_c = pool[page, line, 0] - p[arm], pool[page, line, 1] - q[arm]
+            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
+                                              max_rounds)
+            for i in range(d):                             # u = A^-1 x
+                u[i] = 0.0
+                for j in range(d):
+                    u[i] += inverse[i, j] * vertices[arm, j]
+            s = 1.0 + w[arm]
+            for i in range(d):
+                for j in range(d):
+                    inverse[i, j] -= u[i] * u[j] / s
+            z[:] = 0.0
+            for i in range(d):                             # z = products of all arms with u
+                for k in range(K):
+                    z[k] += coordinates[i, k] * u[i]
+            for k in range(K):
+                p[k] += z[k] * missed_r / s
+                q[k] += z[k] * missed_c / s
+                w[k] = max(w[k] - z[k] * z[k] / s, 0.0)
+        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
+                        max_rounds)
+    return status
+
+
+@dataclass(frozen=True)
+class CB(Policy):
+    """CB (OFUL): the arm with the largest reward over the confidence ball, x . mu_r + eps ||x||; costs are ignored.
+
+    Parameters
+    ----------
+    delta : float, optional
+        Probability with which the true parameters may leave the ball, in (0, 1); by default 1 / B.
+    ridge : float
+        A starts at ridge times the identity (rho in the paper), above 0.
+    """
+
+    delta: float | None = None
+    ridge: float = 1.0
+    support = (0.0, 1.0)
+    loop = staticmethod(confidence_balls)
+
+    def __post_init__(self):
+        allowed = "must be a number in (0, 1), or None for 1 / B"
+        if self.delta is not None:
+            require(0 < number("delta", self.delta, allowed=allowed) < 1, "delta", self.delta, allowed)
+        positive("ridge", self.ridge)
+
+    def goal(self, problem):
+        """Smallest expected cost, radius, and whether ratios count."""
+        return 1.0, PROOF, False
+
+    def play(self, run, problem, rng):
+        label, linear = type(self).__name__, problem.linear
+        require(linear is not None, f"{label}, bandit", "not linear", "the policy needs a LinearBandit")
+        require(not problem.hard, "stop", "a hard budget", f"{label} may pull an arm that is not affordable any more")
+        x = linear.vertices
+        norms = (x * x).sum(axis=1)
+        delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta
+        params = np.array([linear.noise, linear.size, self.ridge, delta, norms.max() ** 0.5, *self.goal(problem)])
+        arms = np.zeros((4, problem.K))
+        arms[SQUARED_NORM] = norms / self.ridge
+        return run.play(self.loop, params, x, np.ascontiguousarray(x.T), np.eye(x.shape[1]) / self.ridge, arms, rng)
+
+    def identity(self):
+        return (type(self).__name__, self.loop, self.goal)
+
+
+@dataclass(frozen=True)
+class BudgetCB(CB):
+    """Budget-CB: the arm with the largest min(x . mu_r + eps ||x||, 1) / max(x . mu_c - eps ||x||, lambda).
+
+    eps = C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), with the noise's constant C, the longest
+    arm's norm L and the bound S on the parameters' norms.
+
+    Parameters
+    ----------
+    delta, ridge
+        As in `CB`.
+    min_cost : float, optional
+        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
+    radius : {"proof", "printed"}
+        Algorithm 2 prints eps with 2 log(1 / delta) outside of the square root; Lemma 5 and Eq. (13) have it inside.
+    """
+
+    min_cost: float | None = None
+    radius: str = "proof"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.min_cost is not None:
+            positive("min_cost", self.min_cost)
+        require(self.radius in ("proof", "printed"), "radius", self.radius, "must be 'proof' or 'printed'")
+
+    def goal(self, problem):
+        smallest = problem.min_cost if self.min_cost is None else self.min_cost
+        return smallest, PROOF if self.radius == "proof" else PRINTED, True
