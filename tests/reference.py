@@ -21,7 +21,7 @@ FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.genera
 INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
            "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-SC+": cb.UCBSCPlus(),
            "UCB-B2": cb.UCBB2()}
-POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS()}
+POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True)}
 
 # What a random stream is for; a stream is SeedSequence(seed, spawn_key=(replication, purpose, arm)).
 INSTANCE, REWARD, COST, POLICY, ORDER = range(5)
@@ -158,7 +158,7 @@ class Thompson(Index):
 LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index(omega(1.0)),
            "omega* 1/4": lambda K: Index(omega(0.25, star=True)), "m": lambda K: Index(m_ucb),
            "c": lambda K: Index(c_ucb), "i": lambda K: Index(i_ucb), "Budget-UCB": lambda K: Index(budget_ucb),
-           "UCB-SC+": lambda K: Index(ucb_sc_plus), "UCB-B2": lambda K: Index(ucb_b2), "BTS": Thompson,
+           "UCB-SC+": lambda K: Index(ucb_sc_plus), "UCB-B2": lambda K: Index(ucb_b2), "BTS naive": Thompson,
            "b-greedy": lambda K: Greedy(lambda t, arm, lam: arm.r / arm.c if arm.c > 0 else inf)}
 
 

@@ -55,7 +55,8 @@ def test_a_budget_is_positive_and_finite(total):
 
 
 BOUNDED = {"omega": cb.OmegaUCB(), "omega*": cb.OmegaStarUCB(), "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(),
-           "Budget-UCB": cb.BudgetUCB(), "UCB-SC+": cb.UCBSCPlus(), "UCB-B2": cb.UCBB2(), "BTS": cb.BTS()}
+           "Budget-UCB": cb.BudgetUCB(), "UCB-SC+": cb.UCBSCPlus(), "UCB-B2": cb.UCBB2(), "BTS": cb.BTS(),
+           "BTS naive": cb.BTS(naive=True)}
 
 
 @pytest.mark.parametrize("label", BOUNDED)

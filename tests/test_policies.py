@@ -7,7 +7,7 @@ import pytest
 from reference import INDICES
 
 import costbandits as cb
-from costbandits.policies import Problem, budget_ucb, classics, omega_ucb
+from costbandits.policies import Problem, budget_ucb, classics, omega_ucb, thompson
 
 
 def value(rule, t, n, r, c, *params, constant=0.0, v_r=None, v_c=None):
@@ -169,7 +169,7 @@ def test_bts_draws_from_the_posteriors():
     expected = np.mean(x[0] / x[1] > x[2] / x[3])
     memory, kernel_rng, rounds = [3, 1, 1, 3, 0, 3, 1], np.random.default_rng(5), 4000
     # The last outcome was nothing: the arm's sums have not grown.
-    share = np.mean([ask(classics.bts, 9, [4, 4], [3, 1], [1, 3], memory, kernel_rng) == 0 for _ in range(rounds)])
+    share = np.mean([ask(thompson.bts, 9, [4, 4], [3, 1], [1, 3], memory, kernel_rng) == 0 for _ in range(rounds)])
     assert abs(share - expected) < 5 * sqrt(0.25 / rounds + 0.25 / size)
 
 
@@ -200,7 +200,7 @@ def test_wrong_number_of_arguments(decorator, last):
         decorator(too_few)
 
 
-@pytest.mark.parametrize("wrong", [lambda *_: 1.0, 3, classics.bts])
+@pytest.mark.parametrize("wrong", [lambda *_: 1.0, 3, thompson.bts])
 def test_an_index_must_be_made_by_index(wrong):
     with pytest.raises(ValueError, match=r"rule = .* must be a function made by cb\.index"):
         cb.IndexPolicy(wrong)

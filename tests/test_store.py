@@ -72,11 +72,67 @@ def test_another_study_is_another_result(path, played, change):
     assert len(played) == 10
 
 
-def test_instances_are_told_apart_by_what_they_are_not_by_what_made_them(path, played):
-    cb.simulate(POLICIES, **STUDY, store=path)
-    functions = {"bandits": lambda rng: cb.instances.beta(4)(rng), "stop": lambda bandit: cb.Budget(20)}
-    cb.simulate(POLICIES, **{**STUDY, **functions}, store=path)
-    assert len(played) == 5
+# Functions that make instances are known by their code and by one example of what they make.
+
+@pytest.mark.parametrize("maker", [{"bandits": lambda rng: cb.instances.beta(4)(rng)},
+                                   {"stop": lambda bandit: cb.Budget(20)}])
+def test_another_maker_of_the_same_is_another_result(path, played, maker):
+    first = cb.simulate(POLICIES, **STUDY, store=path)
+    for times in (10, 10):                                  # the second time it is known
+        assert same(first, cb.simulate(POLICIES, **{**STUDY, **maker}, store=path))
+        assert len(played) == times
+
+
+SHIFT = 0.0
+
+
+def test_an_edited_closure_or_global_is_another_result(path, played, monkeypatch):
+    """Even one that leaves the example as it is: other instances may differ."""
+    def maker(limit):
+        return lambda rng: cb.instances.beta(4, high=5 + SHIFT * (rng.random() > limit))(rng)
+
+    def plays(limit):
+        played.clear()
+        cb.simulate(POLICIES, **{**STUDY, "bandits": maker(limit)}, store=path)
+        return len(played)
+
+    assert [plays(limit) for limit in (0.5, 0.6, 0.5, 0.6)] == [5, 5, 0, 0]
+    monkeypatch.setitem(globals(), "SHIFT", -0.0)           # which changes no instance at all
+    assert [plays(limit) for limit in (0.5, 0.5)] == [5, 0]
+    monkeypatch.undo()
+
+
+def test_what_a_maker_reads_shows_in_the_example(path, played, tmp_path):
+    file = tmp_path / "high"
+
+    def read(rng):
+        return cb.instances.beta(4, high=float(file.read_text()))(rng)
+
+    def plays(high):
+        played.clear()
+        file.write_text(high)
+        cb.simulate(POLICIES, **{**STUDY, "bandits": read}, store=path)
+        return len(played)
+
+    assert [plays(high) for high in ("5", "4", "5", "4.0")] == [5, 5, 0, 0]
+
+
+def test_instances_are_not_made_to_look_up_their_results(path, monkeypatch):
+    made, make = [], Study.instance
+
+    def logged(self, replication):
+        made.append(replication)
+        return make(self, replication)
+
+    study = {**STUDY, "replications": [6, 2, 4]}
+    for reduce in (None, lambda runs: {"x": runs.spent}):
+        cb.simulate(POLICIES, **study, store=path, reduce=reduce)
+        monkeypatch.setattr(Study, "instance", logged)
+        cb.simulate(POLICIES, **study, store=path, reduce=reduce)
+        monkeypatch.undo()
+        # One to check the arguments, one as the example; and those that are returned.
+        assert made == [6, 0] + ([6, 2, 4] if reduce is None else [])
+        made.clear()
 
 
 def test_reduced_results_are_stored(path, played):
@@ -172,32 +228,44 @@ def test_a_full_disk_loses_nothing_that_was_stored(path, played, monkeypatch):
         assert len(store) == 2 * 40
 
 
-SLOW = textwrap.dedent("""
-    import sys, time
-    import costbandits as cb
+MAKER = """
+import os, sys, time
+import costbandits as cb
 
-    def slow(rng):
-        time.sleep(0.01)                                    # an instance that takes its time
-        return cb.instances.beta(4)(rng)
-
+def slow(rng):
+    time.sleep(float(os.environ.get("SLOWLY", 0)))          # an instance that takes its time
+    return cb.instances.beta(4)(rng)
+"""
+SLOW = MAKER + textwrap.dedent("""
     policies = {"omega": cb.OmegaUCB(), "BTS": cb.BTS()}
     store, n_jobs, replications = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     cb.simulate(policies, slow, cb.Budget(20), replications, seed=3, checkpoints=4, n_jobs=n_jobs, store=store)
     """)
 
 
+def child(*arguments):
+    """Another process that runs SLOW."""
+    return subprocess.Popen([sys.executable, "-c", SLOW, *map(str, arguments)], env={**os.environ, "SLOWLY": "0.01"})
+
+
+def slow_here():
+    """What SLOW plays on: the same code makes the same instances, here and there."""
+    names = {}
+    exec(MAKER, names)
+    return {**STUDY, "bandits": names["slow"]}
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_killed_in_the_middle_it_goes_on_where_it_was(path, played, n_jobs):
-    study = {**STUDY, "replications": 60}
-    child = subprocess.Popen([sys.executable, "-c", SLOW, str(path), str(n_jobs), "60"])
+    study, other = {**slow_here(), "replications": 60}, child(path, n_jobs, 60)
     stored, limit = 0, time.monotonic() + 60
     while stored < 10 and time.monotonic() < limit:         # reading while another process writes
         time.sleep(0.02)
         if path.exists() and path.stat().st_size:
             with Store(path) as store:
                 stored = len(store)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
+    other.send_signal(signal.SIGKILL)
+    assert other.wait() == -signal.SIGKILL
     with Store(path) as store:
         stored = len(store)
     assert 10 <= stored < 120 and stored % 2 == 0
@@ -208,7 +276,6 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(path, played, n_jobs):
 
 
 def test_two_studies_write_to_one_store(path, played):
-    children = [subprocess.Popen([sys.executable, "-c", SLOW, str(path), "1", "20"]) for _ in range(2)]
-    assert [child.wait() for child in children] == [0, 0]
-    cb.simulate(POLICIES, **{**STUDY, "replications": 20}, store=path)
+    assert [other.wait() for other in [child(path, 1, 20), child(path, 1, 20)]] == [0, 0]
+    cb.simulate(POLICIES, **{**slow_here(), "replications": 20}, store=path)
     assert played == []

@@ -29,6 +29,7 @@ with its state in arrays costs ten times as much (37 against 3 ns a pull).
 
 import math
 import os
+from functools import cached_property
 
 import numba as nb
 import numpy as np
@@ -52,20 +53,31 @@ _record = (_floats, T.int32[:, ::1], T.int64[:, ::1], T.float64[:, ::1], T.int64
 _limits = (_floats, T.float64)
 
 
-def kernel(*extra):
-    """Compile a pull loop with one explicit signature: its own arguments, then the common ones."""
-    signature = T.int64(*extra, *_stack, *_state, *_record, *_limits)
+class Kernel:
+    """A pull loop of one explicit signature, compiled when it is first called."""
 
-    def compiled(loop):
-        made = nb.njit(cache=True, nogil=True, error_model="numpy")(loop)
+    def __init__(self, loop, signature):
+        self.py_func, self.signature = loop, signature
+
+    @cached_property
+    def compiled(self):
+        made = nb.njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
         if not nb.config.DISABLE_JIT:
-            # Numba's cache looks at the file of `loop` only. What it calls from here counts as well.
+            # Numba's cache looks at the file of the loop only. What it calls from here counts as well.
             file, here = made._cache._cache_file, os.stat(__file__)
             file._source_stamp = (file._source_stamp, here.st_mtime, here.st_size)
-            made.compile(signature)
+            made.compile(self.signature)
             made.disable_compile()
         return made
-    return compiled
+
+    def __call__(self, *arguments):
+        return self.compiled(*arguments)
+
+
+def kernel(*extra):
+    """Make a pull loop a `Kernel`: its own arguments first, of these types, then the common ones."""
+    signature = T.int64(*extra, *_stack, *_state, *_record, *_limits)
+    return lambda loop: Kernel(loop, signature)
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -87,9 +99,11 @@ def pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums, max
 @nb.njit(error_model="numpy")
 def _note(n, clock, purse, pulls_at, clock_at, purse_at):
     c = clock[2]
-    pulls_at[c] = n
-    clock_at[c] = clock[:2]
-    purse_at[c] = purse
+    for k in range(n.size):
+        pulls_at[c, k] = n[k]
+    for i in range(2):
+        clock_at[c, i] = clock[i]
+        purse_at[c, i] = purse[i]
     clock[2] = c + 1
 
 

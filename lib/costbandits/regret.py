@@ -5,7 +5,6 @@ All are pseudo-regrets: they use the arms' expected rewards and costs, not the n
 
 import numpy as np
 
-from . import optimum
 from .checks import require
 from .stops import HardBudget
 
@@ -48,6 +47,7 @@ def knapsack(runs):
     -------
     ndarray of shape (policy, replication, checkpoint), in units of reward
     """
+    from . import optimum  # only here: it takes a while to load
     for stop in runs.stops:
         require(isinstance(stop, HardBudget), "stop", stop, "must be a HardBudget: the regret compares whole plans")
     best, known = [], {}

@@ -176,7 +176,7 @@ def bells(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clo
     K, status = n.size, RUNNING
     t, spent, collected = clock[0], purse[0], purse[1]
     if t == 0:
-        refresh(0, params, arms, run, rng)
+        refresh(t, params, arms, run, rng)
     while status == RUNNING:
         going, due, arm = True, marks[clock[2]], 0
         while going:
