@@ -1,6 +1,6 @@
 # The interface of the compendium; `make help` lists what it can do. Works with GNU make 3.81 (macOS) and later.
 
-NOTEBOOKS = omega_ucb
+NOTEBOOKS = omega_ucb kube
 
 # Everything that is made and not committed.
 BUILD = build
@@ -27,7 +27,7 @@ RUN = $(PY) -m costbandits.notebooks --build $(BUILD)
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test lab refresh bench lock clean distclean FORCE
+.PHONY: help all quick test deep lab refresh bench lock clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -44,6 +44,9 @@ test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed noteb
 	$(PY) -m ruff check lib tests
 	@mkdir -p $(BUILD)
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest --nbval --nbval-current-env tests $(wildcard notebooks)
+
+deep: $(READY)  ## the tests that fast Thompson sampling is exact, at 30 times their usual size
+	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/test_thompson.py
 
 lab: $(READY)  ## JupyterLab on the notebooks
 	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from costbandits import ledger
 
@@ -11,9 +12,9 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_ledger_in_brief_is_the_committed_one():
-    rows = pd.read_csv(ROOT / "figures" / "omega_ucb" / "ledger.csv", keep_default_na=False,
-                       na_values={"estimate": "", "low": "", "high": ""})
+@pytest.mark.parametrize("path", sorted(ROOT.glob("figures/*/ledger.csv")), ids=lambda path: path.parent.name)
+def test_ledger_in_brief_is_the_committed_one(path):
+    rows = pd.read_csv(path, keep_default_na=False, na_values={"estimate": "", "low": "", "high": ""})
     assert ledger.markdown(rows) in README, "put ledger.markdown(rows) of the committed ledger.csv into the README"
 
 
@@ -25,5 +26,5 @@ def test_links_and_pictures_exist():
 
 def test_commands_are_those_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
-    named = set(re.findall(r"`(?:make )?(all|quick|test|lab|refresh|bench|lock|clean|distclean|help)`", README))
+    named = set(re.findall(r"`(?:make )?(all|quick|test|deep|lab|refresh|bench|lock|clean|distclean|help)`", README))
     assert named and all(re.search(rf"^{name}:", makefile, re.M) for name in named)

@@ -135,6 +135,7 @@ class KUBE(FractionalKUBE):
     """
 
     loop = staticmethod(knapsack)
+    monotone = False       # promises nothing to the engine: it has a pull loop of its own
 
     def play(self, run, problem, rng):
         require(problem.hard, "stop", "a budget that may be exceeded", "KUBE needs HardBudget(total)")
