@@ -106,10 +106,13 @@ class LinearBandit(Bandit):
     """
 
     def __init__(self, vertices, reward, cost, noise_sd):
-        vertices, reward, cost = (np.asarray(array, float) for array in (vertices, reward, cost))
+        vertices, reward, cost = (np.array(array, float) for array in (vertices, reward, cost))
         require(vertices.ndim == 2 and reward.shape == cost.shape == vertices.shape[1:], "shapes",
                 (vertices.shape, reward.shape, cost.shape), "must be (K, d), (d,), (d,)")
+        for name, array in (("vertices", vertices), ("reward", reward), ("cost", cost)):
+            require(bool(np.isfinite(array).all()), name, array, "must be finite numbers")
         noise = positive("noise_sd", noise_sd)
+        require(noise <= 1e6, "noise_sd", noise_sd, "must be at most 1e6: more is flat on [0, 1]")
         laws = []
         for what, parameter in (("reward", reward), ("cost", cost)):
             means = vertices @ parameter

@@ -3,6 +3,7 @@
 UCB-BV1: Ding et al., "Multi-Armed Bandit with Budget Constraint and Variable Costs" (2013).
 """
 
+import warnings
 from dataclasses import dataclass
 from math import inf, log, sqrt
 
@@ -29,6 +30,16 @@ def ucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return inf if c <= 0.0 or eps >= smallest else r / c + (1.0 + 1.0 / smallest) * eps / (smallest - eps)
 
 
+def smallest_cost(policy, problem):
+    """lambda of a policy with a field `min_cost`; a warning where it is no lower bound."""
+    if policy.min_cost is None:
+        return problem.min_cost
+    if policy.min_cost > problem.min_cost:
+        warnings.warn(f"{type(policy).__name__}: min_cost = {policy.min_cost!r} is above the smallest expected cost, "
+                      f"{problem.min_cost!r}; the analysis takes it to be a lower bound", stacklevel=2)
+    return policy.min_cost
+
+
 @dataclass(frozen=True)
 class _LowestCost(IndexRule):
     """A policy that is told a lower bound of the expected costs."""
@@ -47,7 +58,7 @@ class _LowestCost(IndexRule):
         return np.array([self.exploration])
 
     def prepare(self, problem):
-        return np.full(problem.K, problem.min_cost if self.min_cost is None else self.min_cost)
+        return np.full(problem.K, smallest_cost(self, problem))
 
     def identity(self):
         return (*super().identity(), self.min_cost)

@@ -4,28 +4,63 @@ Xia, Ding, Zhang, Yu and Qin, "Budgeted Bandit Problems with Continuous Random C
 their experiments, OFUL of Abbasi-Yadkori, Pal and Szepesvari (2011), which looks at rewards alone.
 
 For a fixed arm x the largest x . nu over a ball of radius eps around mu in the norm of A is x . mu + eps ||x||, in the
-norm of A^-1, and the smallest is as far below. So the best pair of parameters need not be searched for.
+norm of A^-1, and the smallest is as far below. So the best pair of parameters need not be searched for, where the
+largest reward is not negative: it is so for some arm while the true parameters are in the ball.
 """
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
 
+import numba as nb
 import numpy as np
 from numba import types as T
 
 from ..checks import number, positive, require
 from ..engine import RUNNING, kernel, pull, settle
 from .base import Policy
+from .budget_ucb import smallest_cost
 
 _floats, _matrix = T.float64[::1], T.float64[:, ::1]
 PROOF, PRINTED = range(2)
 MEAN_REWARD, MEAN_COST, SQUARED_NORM, PRODUCT = range(4)      # rows of `arms`
 
 
+@nb.njit(error_model="numpy")
+def renew(ridge, vertices, inverse, arms, n, sums):
+    """Work out A^-1 and what depends on it from the pulls so far, before roundings of the updates add up."""
+    K, d = vertices.shape
+    A, rewards, costs = ridge * np.eye(d), np.zeros(d), np.zeros(d)
+    for k in range(K):
+        for i in range(d):
+            rewards[i] += vertices[k, i] * sums[0, k]
+            costs[i] += vertices[k, i] * sums[1, k]
+            for j in range(d):
+                A[i, j] += n[k] * vertices[k, i] * vertices[k, j]
+    inverse[:] = np.eye(d)
+    for i in range(d):                                     # Gauss-Jordan; A is positive definite
+        inverse[i] /= A[i, i]
+        A[i] /= A[i, i]
+        for j in range(d):
+            if j != i:
+                inverse[j] -= A[j, i] * inverse[i]
+                A[j] -= A[j, i] * A[i]
+    for k in range(K):
+        p, q, w = 0.0, 0.0, 0.0
+        for i in range(d):
+            z = 0.0
+            for j in range(d):
+                z += inverse[i, j] * vertices[k, j]
+            p, q, w = p + z * rewards[i], q + z * costs[i], w + z * vertices[k, i]
+        arms[MEAN_REWARD, k], arms[MEAN_COST, k], arms[SQUARED_NORM, k] = p, q, w
+
+
 @kernel(_floats, _matrix, _matrix, _matrix, _matrix, T.npy_rng)
 def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, table, filled, shift, n, sums, clock,
                      purse, marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
-    """Pull the arm with the largest optimistic ratio (or reward); A^-1 and what depends on it change by rank one."""
+    """Pull the arm with the largest optimistic ratio (or reward).
+
+    A^-1 and what depends on it change by rank one, and are made anew after 1, 2, 4, 8, ... pulls.
+    """
     K, d, status = n.size, vertices.shape[1], RUNNING
     noise, size, ridge, delta, length, smallest, radius, ratio = params
     t, spent, collected = clock[0], purse[0], purse[1]
@@ -34,8 +69,8 @@ def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, ta
         going, due, arm = True, marks[clock[2]], 0
         while going:
             growth = d * log(1.0 + (t + 1) * length * length / (ridge * d))
-            eps = size * sqrt(ridge) + (noise * sqrt(growth + 2.0 * log(1.0 / delta)) if radius == PROOF
-                                        else noise * sqrt(growth) + 2.0 * log(1.0 / delta))
+            eps = size * sqrt(ridge) + (noise * sqrt(growth - 2.0 * log(delta)) if radius == PROOF
+                                        else noise * sqrt(growth) - 2.0 * log(delta))
             if t == 0:
                 arm = int(rng.random() * K)
             else:
@@ -65,6 +100,8 @@ def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, ta
                 p[k] += z[k] * missed_r / s
                 q[k] += z[k] * missed_c / s
                 w[k] = max(w[k] - z[k] * z[k] / s, 0.0)
+            if t & (t - 1) == 0:
+                renew(ridge, vertices, inverse, arms, n, sums)
         status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
                         max_rounds)
     return status
@@ -140,5 +177,4 @@ class BudgetCB(CB):
         require(self.radius in ("proof", "printed"), "radius", self.radius, "must be 'proof' or 'printed'")
 
     def goal(self, problem):
-        smallest = problem.min_cost if self.min_cost is None else self.min_cost
-        return smallest, PROOF if self.radius == "proof" else PRINTED, True
+        return smallest_cost(self, problem), PROOF if self.radius == "proof" else PRINTED, True
