@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from . import ads as data
-from .bandits import Bandit
+from .bandits import Bandit, LinearBandit
 from .checks import count, number, positive, require
 from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal
 
@@ -67,6 +67,34 @@ def knapsack(K, cost_low=1.0, cost_high=20.0):
 def _knapsack(rng, K, low, high):
     means, costs = rng.uniform(10, 20, K).tolist(), rng.uniform(low, high, K).tolist()
     return Bandit([TruncatedNormal(m, (m / 2) ** 0.5, 0, 2 * m) for m in means], [Constant(cost) for cost in costs])
+
+
+def linear(vertices, low=0.1, noise_sd=0.1):
+    """Linear arms with uniform parameters: each coordinate of both vectors U(low, 1), over the largest coordinate sum.
+
+    Xia et al., section 5, give no more than "sampled from a uniform distribution". Divided by the largest sum of an
+    arm's coordinates every expected reward and cost lies in (0, 1).
+
+    Parameters
+    ----------
+    vertices : array_like of shape (K, d)
+        The arms, the same for all instances; coordinates of 0 or more, not all 0.
+    low : float
+        In (0, 1): the smallest expected cost is no less than `low` times the smallest over the largest sum.
+    noise_sd : float
+        As in `LinearBandit`.
+    """
+    x = np.asarray(vertices, float)
+    require(x.ndim == 2 and x.size > 0, "vertices", x.shape, "must be of shape (K, d)")
+    require(bool(np.isfinite(x).all() and (x >= 0).all() and x.any(axis=1).all()), "vertices", vertices,
+            "must have coordinates of 0 or more, not all 0")
+    require(positive("low", low) < 1, "low", low, "must be in (0, 1)")
+    return partial(_linear, vertices=x, low=float(low), noise_sd=positive("noise_sd", noise_sd))
+
+
+def _linear(rng, vertices, low, noise_sd):
+    reward, cost = rng.uniform(low, 1, (2, vertices.shape[1])) / vertices.sum(axis=1).max()
+    return LinearBandit(vertices, reward, cost, noise_sd)
 
 
 def ads(setting, kind="bernoulli"):

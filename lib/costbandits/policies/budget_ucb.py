@@ -55,7 +55,7 @@ class _LowestCost(IndexRule):
 
     @property
     def parameters(self):
-        return np.array([self.exploration])
+        return np.array([self.exploration], float)
 
     def prepare(self, problem):
         return np.full(problem.K, smallest_cost(self, problem))
