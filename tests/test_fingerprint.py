@@ -189,3 +189,21 @@ def test_instances_by_their_laws():
     assert len({fingerprint.instance(bandit) for bandit in bandits}) == len(bandits)
     again = cb.Bandit([cb.Bernoulli(0.5)], [Law(1 / 3)])
     assert fingerprint.instance(bandits[2]) == fingerprint.instance(again)
+
+
+UNRELATED = 1
+
+
+def reads_an_attribute(thing):
+    return thing.UNRELATED, [thing.UNRELATED for _ in range(2)]
+
+
+def reads_the_global():
+    return [UNRELATED for _ in range(2)]
+
+
+def test_a_global_counts_where_it_is_read_and_not_where_an_attribute_has_its_name(monkeypatch):
+    before = [fingerprint.digest(function) for function in (reads_an_attribute, reads_the_global)]
+    monkeypatch.setitem(globals(), "UNRELATED", 2)
+    after = [fingerprint.digest(function) for function in (reads_an_attribute, reads_the_global)]
+    assert before[0] == after[0] and before[1] != after[1]

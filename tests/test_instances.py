@@ -160,3 +160,42 @@ class TestAds:
     def test_bad_kind(self, kind):
         with pytest.raises(ValueError, match=r"kind = .*bernoulli.*beta"):
             instances.ads(STANDIN[0], kind)
+
+
+class TestKnapsack:
+    """Known costs, truncated normal rewards (Tran-Thanh et al., section 5)."""
+
+    def test_laws(self):
+        bandit = cb.instances.knapsack(400, 5, 10)(np.random.default_rng(0))
+        assert all(isinstance(law, cb.Constant) for law in bandit.costs)
+        assert bandit.cost_means.min() >= 5 and bandit.cost_means.max() <= 10 and np.ptp(bandit.cost_means) > 4.8
+        means = bandit.reward_means
+        assert means.min() >= 10 and means.max() <= 20 and np.ptp(means) > 9.6
+        for law, mean in zip(bandit.rewards, means, strict=True):
+            assert law.support == pytest.approx((0, 2 * mean)) and law.variance == pytest.approx(mean / 2, rel=2e-4)
+
+    @pytest.mark.parametrize("costs", [(0, 5), (5, 5), (6, 5), (1, float("inf")), (-1, 2)])
+    def test_bad_range(self, costs):
+        with pytest.raises(ValueError, match="cost_"):
+            cb.instances.knapsack(3, *costs)
+
+
+class TestLinear:
+    """Linear arms with uniform parameters."""
+
+    def test_means(self):
+        vertices = [[0.2, 0.1], [0.5, 0.5], [0.1, 0.7]]
+        for seed in range(50):
+            bandit = cb.instances.linear(vertices, low=0.3)(np.random.default_rng(seed))
+            # The largest coordinate sum is 1, so both vectors have coordinates in (0.3, 1).
+            for means in (bandit.reward_means, bandit.cost_means):
+                parameter = np.linalg.lstsq(np.array(vertices), means, rcond=None)[0]
+                assert np.allclose(vertices @ parameter, means) and 0.3 < parameter.min() < parameter.max() < 1
+
+    @pytest.mark.parametrize(("arguments", "what"), [
+        (([1.0, 2.0],), "vertices"), (([[0.0, 0.0]],), "vertices"), (([[-1.0, 2.0]],), "vertices"),
+        (([[np.nan, 2.0]],), "vertices"), (([[1.0]], 0), "low"), (([[1.0]], 1), "low"),
+        (([[1.0]], 0.1, 0), "noise_sd")])
+    def test_bad_input(self, arguments, what):
+        with pytest.raises(ValueError, match=f"^{what}"):
+            cb.instances.linear(*arguments)

@@ -9,6 +9,7 @@ import ast
 import contextlib
 import copyreg
 import dataclasses
+import dis
 import functools
 import hashlib
 import importlib.metadata
@@ -154,7 +155,7 @@ def _function(function, outer):
     yield from _describe((function.__defaults__, function.__kwdefaults__), outer)
     yield from _describe(tuple(cell.cell_contents for cell in function.__closure__ or ()), outer)
     names = sorted(_names(function.__code__))
-    for name in names:
+    for name in sorted(_global_names(function.__code__)):
         if name not in function.__globals__:
             continue
         value = function.__globals__[name]
@@ -167,6 +168,13 @@ def _function(function, outer):
 def _names(code):
     inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
     return set(code.co_names).union(*(_names(const) for const in inner))
+
+
+def _global_names(code):
+    # Names of attributes may be those of globals, too, which have nothing to do with the function.
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    loaded = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return loaded.union(*(_global_names(const) for const in inner))
 
 
 def _code(code, docstring, outer):
