@@ -33,7 +33,7 @@ ALARM, CAUGHT = 1e-9, 1e-12
 FINE, FINER = 1.0, 1.6                                     # the grid in use, and one to compare it with
 TAIL = special.ndtr(-9.0)                                  # 1e-19: what lies further out is left out
 USUAL = cb.BTS.tuning
-LOOP = T.int64(*thompson.bells.signatures[0])
+LOOP = thompson.bells.signature
 
 
 def lower(a, b, tail=TAIL):
@@ -146,7 +146,7 @@ def faulty():
         assert source.count(right) == 1
         source = source.replace(right, f"(({wrong}) if arms[7, 0] == {NUMBER[fault]} else ({right}))")
     names = {**vars(thompson), "kernel": lambda *_: nb.njit(LOOP, error_model="numpy")}
-    exec(source.replace("refresh(0,", "refresh(t,"), names)      # else `refresh` is compiled once more for a literal 0
+    exec(source, names)
     return names["contest"], names["bells"]
 
 
@@ -338,7 +338,7 @@ def path_law(case, fineness=FINE):
 @pytest.mark.parametrize("case", PATHS)
 def test_paths_follow_their_law(case):
     assert path_law(case).sum() == pytest.approx(1, abs=1e-9)
-    assert p_value(path_counts(thompson.bells, case), path_law(case)) > ALARM
+    assert p_value(path_counts(thompson.bells.compiled, case), path_law(case)) > ALARM
 
 
 # 3. Full runs, against the definition.
@@ -402,7 +402,7 @@ def test_the_functions_that_can_err_do_not_unless_told_to():
         counts = [frozen_counts(contest, number)[0] for contest in (thompson.contest, faulty()[0])]
         assert np.array_equal(*counts)
     for case in ("a lucky rival", "a failing leader"):
-        assert np.array_equal(path_counts(thompson.bells, case), path_counts(faulty()[1], case))
+        assert np.array_equal(path_counts(thompson.bells.compiled, case), path_counts(faulty()[1], case))
 
 
 def test_the_grid_by_hand():
@@ -455,7 +455,7 @@ def kernel_run(tuning, page=1024, steps=(10**6,), family="Bernoulli", seed=6):
     arms, run, rung, rng = state([PRIOR] * 5), np.zeros(5), np.zeros(6, np.int64), np.random.default_rng(seed)
     table = engine.Run(Stacks(FULL[family], seed, 0, range(5), page), [150.0], 1)
     for table.max_rounds in steps:
-        status = table.play(thompson.bells, np.array(tuning), arms, run, rung, rng)
+        status = table.play(thompson.bells.compiled, np.array(tuning), arms, run, rung, rng)
         yield arms, run, table
         if status == engine.DONE:
             return
