@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -15,3 +16,7 @@ def ads_file():
         if place and Path(place).is_file():
             return Path(place).resolve()
     pytest.skip("the file of ads is not ours to ship, and is not here")
+
+# The same examples in every run: a failure can be seen again.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.load_profile("same")

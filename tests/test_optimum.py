@@ -221,6 +221,11 @@ def test_more_budget_is_worth_no_less(arms, budget, more):
     assert less <= enough * (1 + 4 * optimum.SLACK)
 
 
+def test_values_near_the_smallest_number():
+    assert optimum.knapsack([5e-324], [1.5], 2.0) == (5e-324, [1])
+    assert optimum.knapsack([1e-310, 3e-310], [1.0, 2.0], 5.0).counts.tolist() == [1, 2]
+
+
 def test_large_instances_repeat_in_steps_of_the_densest_arm():
     rng = np.random.default_rng(3)
     for low, high in ((5, 10), (1, 10), (1, 20)):

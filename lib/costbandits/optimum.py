@@ -68,13 +68,15 @@ def knapsack(values, costs, budget, tolerance=0.0):
     RuntimeError
         If no plan is proved to be optimal within `NODES` nodes.
     """
-    values, costs, limit = _instance(values, costs, budget)
+    given, costs, limit = _instance(values, costs, budget)
     tolerance = number("tolerance", tolerance, 0, 1, "must be in [0, 1]")
+    # In a unit, a power of two, in which the largest value is about 1: differences must not vanish below all numbers.
+    values = np.ldexp(given, -np.frexp(given.max())[1])
     plan = _greedy(values, costs, limit)
     fits = costs <= limit
     best = np.argmax(np.where(fits, values / costs, -1.0))
     if not fits[best]:
-        return plan
+        return _worth(given, plan)
     density = values[best] / costs[best]
     loss = density * limit - plan.value
     # The densest arm comes first, having no gap; one that alone forgoes as much as the greedy plan cannot help.
@@ -93,7 +95,7 @@ def knapsack(values, costs, budget, tolerance=0.0):
                            f"{loss / (density * limit):.1e} of the fractional optimum; a tolerance may help")
     if nodes >= most:
         counts = _table(values[arms], w.astype(np.int64), size, floor(limit))
-    return max(plan, _plan(values, arms, counts), key=lambda plan: plan.value)
+    return _worth(given, max(plan, _plan(values, arms, counts), key=lambda plan: plan.value))
 
 
 def greedy(values, costs, budget):
@@ -153,6 +155,10 @@ def _plan(values, arms, pulls):
     counts = np.zeros(len(values), np.int64)
     counts[arms] = pulls
     return Plan(float((counts * values).sum()), counts)
+
+
+def _worth(values, plan):
+    return _plan(values, slice(None), plan.counts)
 
 
 def _greedy(values, costs, limit):
