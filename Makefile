@@ -62,7 +62,7 @@ lock:  ## resolve requirements.in again into requirements.lock
 	  { $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/python -m pip install -qq uv; }
 	cp requirements.lock requirements.lock.part
 	PATH="$(CURDIR)/$(BUILD)/uv/bin:$$PATH" uv pip compile requirements.in --universal --python-version 3.11 \
-	  --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+	  --fork-strategy fewest --generate-hashes --custom-compile-command "make lock" \
 	  --quiet --output-file requirements.lock.part
 	mv requirements.lock.part requirements.lock
 

@@ -5,9 +5,14 @@ the arm's own list of outcomes; the arms stand in the replication's shuffled ord
 """
 
 import hashlib
+import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from math import inf, log, sqrt
+from pathlib import Path
 
 import numpy as np
 
@@ -208,6 +213,17 @@ def small_study(policies, seed=0, **options):
     return {family: cb.simulate(policies, make(6), lambda bandit: cb.Budget(1000 * bandit.cost_means.min()),
                                 replications=2, seed=seed, checkpoints=20, **options)
             for family, make in FAMILIES.items()}
+
+
+def in_plain_python(module, expression):
+    """The value (as JSON) of an expression of a test module in a process that does not compile; `m` is the module."""
+    code = (f"import json, reference, {module} as m;"
+            f"print(json.dumps([hasattr(reference.engine.settle, 'py_func'), {expression}]))")
+    done = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], cwd=Path(__file__).parent,
+                          check=True, text=True, capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
+    compiled, value = json.loads(done.stdout)
+    assert hasattr(engine.settle, "py_func") and not compiled
+    return value
 
 
 def bits(runs, *fields):

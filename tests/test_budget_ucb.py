@@ -1,16 +1,11 @@
 """UCB-BV1, vUCB-BV1, UCB1 and eps_n-greedy: known answers, literal transcriptions, what is refused."""
 
-import json
-import os
-import subprocess
-import sys
 from functools import partial
 from math import inf, log, sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import INSTANCE, Index, bits, literal_trajectory, run, stream, trajectory
+from reference import INSTANCE, Index, bits, in_plain_python, literal_trajectory, run, stream, trajectory
 
 import costbandits as cb
 from costbandits import engine
@@ -18,7 +13,6 @@ from costbandits.policies import Problem, budget_ucb, classics
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is above the smallest expected cost")
 
-HERE = Path(__file__).parent
 # Costs of a cent would make runs of thousands of pulls, and the slow players are slow.
 FAMILIES = {"bernoulli": partial(cb.instances.bernoulli, cost_low=0.2), "discrete": cb.instances.generalized_bernoulli,
             "beta": partial(cb.instances.beta, low=1)}
@@ -244,11 +238,7 @@ def test_workers_change_nothing():
 
 
 def test_compiled_and_plain_python_agree_bit_by_bit():
-    code = ("import json, test_budget_ucb as t;"
-            "print(json.dumps([hasattr(t.classics.ucb1, 'py_func'), t.everything()]))")
-    plain = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], cwd=HERE, check=True, text=True,
-                           capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
-    assert json.loads(plain.stdout) == [False, everything()]
+    assert in_plain_python("test_budget_ucb", "m.everything()") == everything()
 
 
 @pytest.mark.parametrize("make", [cb.BudgetUCB, cb.UCBBV1, cb.VUCBBV1])

@@ -1,16 +1,9 @@
 """The rules and kernels are plain Python too: not compiled they play the identical trajectories."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
-from reference import POLICIES, bits, small_study
+from reference import POLICIES, bits, in_plain_python, small_study
 
 import costbandits as cb
-
-HERE = Path(__file__).parent
 
 
 @cb.index
@@ -31,8 +24,4 @@ def everything():
 
 
 def test_compiled_and_plain_python_agree_bit_by_bit():
-    code = "import json, test_jit as t; print(json.dumps([hasattr(t.my_index, 'py_func'), t.everything()]))"
-    plain = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], cwd=HERE, check=True, text=True,
-                           capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
-    assert hasattr(my_index, "py_func")
-    assert json.loads(plain.stdout) == [False, everything()]
+    assert in_plain_python("test_jit", "m.everything()") == everything()

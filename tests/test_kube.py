@@ -207,7 +207,7 @@ def test_epsilon_too_small_is_told_not_raised():
 
 # ---- hard budgets -----------------------------------------------------------------------------------
 
-EVERYONE = {**POLICIES, **{label: policy for label, policy in INDICES.items() if label != "UCB-SC+"}}
+EVERYONE = {**POLICIES, **INDICES}
 
 
 @pytest.mark.parametrize("label", EVERYONE)

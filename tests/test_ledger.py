@@ -154,7 +154,9 @@ def test_committed_verdicts_follow_from_their_intervals(path):
             assert int(drawn[1].replace(",", "")) == row.replications, row.case
 
 
-def test_every_claim_of_the_omega_paper_is_judged():
-    rows = pd.read_csv(ROOT / "figures" / "omega_ucb" / "ledger.csv")
-    assert set(ledger.load(CLAIMS, "O")) == set(rows.id[rows.reading == "primary"])
-    assert {f"O{i}" for i in range(1, 15)} == {id.rstrip("abcdef") for id in rows.id}
+@pytest.mark.parametrize(("notebook", "letter", "last"),
+                         [("omega_ucb", "O", 14), ("kube", "K", 9), ("budget_ucb", "B", 14)])
+def test_every_claim_of_a_paper_is_judged(notebook, letter, last):
+    rows = pd.read_csv(ROOT / "figures" / notebook / "ledger.csv")
+    assert set(ledger.load(CLAIMS, letter)) == set(rows.id[rows.reading == "primary"])
+    assert {f"{letter}{i}" for i in range(1, last + 1)} == {id.rstrip("abcdef") for id in rows.id}

@@ -262,6 +262,7 @@ def facts(rows="first761", path=None, checksum=CHECKSUM):
         From what is counted to its value; costs and rewards are the arms' expected ones.
     """
     import pandas as pd
+    _check_rows(rows)
     whole, *_, (_, table) = _steps(load(path, checksum), rows)
     arms = settings(rows, path, checksum=checksum)
     costs, rewards = (np.concatenate([getattr(s, f"{what}_means") for s in arms]) for what in ("cost", "reward"))

@@ -186,18 +186,8 @@ def off_leader_pulls(costs, budget):
 def off_leader_cost(costs, budget):
     """Upper bound of what KUBE spends in expectation on arms that do not lead, plus what it leaves unspent; ours.
 
-    The integral of min(1, c_max / x) over 0 < x < B, which is c_max (1 + ln(B / c_max)) from B = c_max on.
-
-    Parameters
-    ----------
-    costs : sequence of K floats
-        Above 0.
-    budget : float
-        B, above 0.
-
-    Returns
-    -------
-    float, in units of cost
+    The integral of min(1, c_max / x) over 0 < x < B, which is c_max (1 + ln(B / c_max)) from B = c_max on, in units of
+    cost. Parameters as in `off_leader_pulls`.
     """
     return _area(_costs(costs).max(), positive("budget", budget))
 

@@ -30,6 +30,13 @@ def ucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return inf if c <= 0.0 or eps >= smallest else r / c + (1.0 + 1.0 / smallest) * eps / (smallest - eps)
 
 
+@index
+def vucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    r, c, smallest = reward / n, cost / n, constant
+    eps = params[0] * sqrt(2.0 * log(t - 1) / n)
+    return inf if c <= 0.0 else r / c + 1.5 * (1.0 + 1.0 / smallest) * eps
+
+
 def smallest_cost(policy, problem):
     """lambda of a policy with a field `min_cost`; a warning where it is no lower bound."""
     if policy.min_cost is None:
@@ -64,13 +71,6 @@ class _LowestCost(IndexRule):
         return (*super().identity(), self.min_cost)
 
 
-@index
-def vucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    r, c, smallest = reward / n, cost / n, constant
-    eps = params[0] * sqrt(2.0 * log(t - 1) / n)
-    return inf if c <= 0.0 else r / c + 1.5 * (1.0 + 1.0 / smallest) * eps
-
-
 @dataclass(frozen=True)
 class BudgetUCB(_LowestCost):
     """Budget-UCB: r/c + (eps/c) (1 + min(r + eps, 1) / max(c - eps, lambda)), eps = sqrt(2 log(t-1) / n).
@@ -92,14 +92,7 @@ class BudgetUCB(_LowestCost):
 class UCBBV1(_LowestCost):
     """UCB-BV1: r/c + (1 + 1/lambda) eps / (lambda - eps), eps = sqrt(2 log(t-1) / n); infinite for eps >= lambda.
 
-    Xia et al., Eq. (20-b).
-
-    Parameters
-    ----------
-    min_cost : float, optional
-        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
-    exploration : float
-        Multiplies eps.
+    Xia et al., Eq. (20-b); parameters as in `BudgetUCB`.
     """
 
     rule = staticmethod(ucb_bv1)
@@ -109,14 +102,7 @@ class UCBBV1(_LowestCost):
 class VUCBBV1(_LowestCost):
     """vUCB-BV1: r/c + 1.5 (1 + 1/lambda) eps, eps = sqrt(2 log(t-1) / n).
 
-    Xia et al., Eq. (20-a).
-
-    Parameters
-    ----------
-    min_cost : float, optional
-        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
-    exploration : float
-        Multiplies eps.
+    Xia et al., Eq. (20-a); parameters as in `BudgetUCB`.
     """
 
     rule = staticmethod(vucb_bv1)

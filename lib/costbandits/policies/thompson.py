@@ -221,8 +221,8 @@ class BTS(ChoiceRule):
     ----------
     naive : bool
         Draw every arm in every round, as the definition says. By default the same law is played with few draws,
-        which is exact and up to thirty times faster; the two use their random numbers differently, so runs agree in
-        distribution and not one by one.
+        which is exact and usually ten times faster or more; the two use their random numbers differently, so runs
+        agree in distribution and not one by one.
     """
 
     naive: bool = False
