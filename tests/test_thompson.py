@@ -25,7 +25,7 @@ from scipy import special, stats
 import costbandits as cb
 from costbandits import engine
 from costbandits.policies import thompson
-from costbandits.policies.thompson import BELL, LAZY, LEADER, LOUD, LOW, RATE, RING, THETA, TILT, WORK
+from costbandits.policies.thompson import BELL, CHANCE, LAZY, LEADER, LOUD, RING, THETA, TILT, WORK
 from costbandits.stacks import Stacks
 
 DEEP = int(os.environ.get("COSTBANDITS_DEEP", "1"))
@@ -120,9 +120,9 @@ def p_value(counts, probabilities):
 # number that stands in an eighth row of the arms' state: so one compilation serves them all.
 
 FAULTS = {
-    "the recursion of `low` dropped": ("(a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))", "1.0"),
+    "the recursion of the chance dropped": ("(a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))", "1.0"),
     "its cost factor dropped": ("(c - y * s) * N * N / (a * c * (N * N - s * s))", "N / (a * (N + s))"),
-    "a pulled rival's bell not requoted": ("quote(arm, t, run[THETA], 1, params[LOUD], arms, rng)", "0.0"),
+    "a pulled rival's bell not wound anew": ("wind(arm, t, arms, rng)", "None"),
     "refreshed when the next bell is far": ("run[WORK] >= params[LAZY] * K", "run[RING] > t + 3"),
     "no false alarms below theta": ("not 0.0 < s * log(V / theta) < rng.standard_exponential()",
                                     "not 0.0 < s * log(V / theta)"),
@@ -141,7 +141,8 @@ NUMBER = {None: 0, **{fault: number for number, fault in enumerate(FAULTS, start
 @cache
 def faulty():
     """`contest` and `bells` that can make any of the errors; the functions they call are the module's own."""
-    source = "\n".join(inspect.getsource(part.py_func) for part in (thompson.knock, thompson.contest, thompson.bells))
+    parts = thompson.learn, thompson.knock, thompson.contest, thompson.bells
+    source = "\n".join(inspect.getsource(part.py_func) for part in parts)
     for fault, (right, wrong) in FAULTS.items():
         assert source.count(right) == 1
         source = source.replace(right, f"(({wrong}) if arms[7, 0] == {NUMBER[fault]} else ({right}))")
@@ -172,7 +173,7 @@ def frozen(contest):
             if run[WORK] >= params[LAZY] * K:
                 thompson.refresh(t, params, arms, run, rng)
             arm = int(run[LEADER])
-            low_rang = rng.random() < run[LOW]
+            low_rang = rng.random() < arms[CHANCE, arm]
             event = (1 << arm) * low_rang
             for k in range(K):
                 event += (1 << k) * (arms[BELL, k] <= t + 1)
@@ -180,7 +181,7 @@ def frozen(contest):
                 arm = contest(t + 1, low_rang, arms, run, rung, rng)
             counts[event, arm] += 1
             if arm != run[LEADER]:
-                thompson.quote(arm, t + 1, run[THETA], 1, params[LOUD], arms, rng)
+                thompson.wind(arm, t + 1, arms, rng)
                 run[RING] = min(run[RING], arms[BELL, arm])
         return counts
 
@@ -242,7 +243,7 @@ SETTINGS += [any_setting(number) for number in range(24)]
 def frozen_counts(contest, number, fault=None):
     """Counts of (bells, arm) in a setting, and what else their law depends on."""
     posteriors, tuning = SETTINGS[number]
-    arms, run, rng = state(posteriors, fault), np.zeros(5), np.random.default_rng(number)
+    arms, run, rng = state(posteriors, fault), np.zeros(4), np.random.default_rng(number)
     counts = frozen(contest)(30_000 * DEEP, np.array(tuning), arms, run, rng)
     return counts, (tuple(map(tuple, posteriors)), int(run[LEADER]), run[THETA], tuple(arms[TILT]))
 
@@ -301,7 +302,7 @@ def path_counts(loop, case, fault=None):
     for k in range(K):
         stacks.pool[stacks.table[k, 0]] = np.resize(outcomes[k], (16, 2))
     run = engine.Run(stacks, [np.inf], 1)
-    return play_paths(loop, 30_000 * DEEP, length, np.array(tuning), state(posteriors, fault), np.zeros(5),
+    return play_paths(loop, 30_000 * DEEP, length, np.array(tuning), state(posteriors, fault), np.zeros(4),
                       np.zeros(K + 1, np.int64), np.random.default_rng(1), stacks.pool, stacks.table, stacks.filled,
                       stacks.shift, run.n, run.sums, run.clock, run.purse, run.marks, run.pulls_at, run.clock_at,
                       run.purse_at, run.top, run.ceiling)
@@ -356,7 +357,7 @@ FULL = {"Bernoulli": five_arms(cb.Bernoulli), "Beta": five_arms(lambda mean: cb.
 class FaultyBTS(cb.BTS):
     def play(self, run, problem, rng):
         arms = state([PRIOR] * problem.K, "drawn, but not compared with the best")
-        return run.play(faulty()[1], np.array(self.tuning), arms, np.zeros(5), np.zeros(problem.K + 1, np.int64), rng)
+        return run.play(faulty()[1], np.array(self.tuning), arms, np.zeros(4), np.zeros(problem.K + 1, np.int64), rng)
 
 
 @cache
@@ -382,8 +383,8 @@ def test_runs_are_distributed_as_those_of_the_definition(family):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_errors_change_the_law_of_paths(fault):
-    # Without the requote little goes wrong: only a rival that is pulled although far behind, and gains by it, shows it.
-    case = "a lucky rival" if "requoted" in fault else "a failing leader"
+    # The old countdown does little harm: only a rival that is pulled although far behind, and gains by it, shows it.
+    case = "a lucky rival" if "anew" in fault else "a failing leader"
     assert p_value(path_counts(faulty()[1], case, fault), path_law(case)) < CAUGHT
 
 
@@ -429,7 +430,52 @@ def test_a_finer_grid_gives_the_same_law_of_paths(case):
     assert path_law(case) == pytest.approx(path_law(case, FINER), abs=1e-10)
 
 
-# 5. What the kernel keeps.
+# 5. The draws.
+
+DRAWN = [(PRIOR, 0.0), ((2, 1, 1, 2), 0.0), ((1, 3, 3, 1), 2.5), ((9, 4, 5, 8), -3.0), ((3, 9, 9, 3), -2.9),
+         ((30, 12, 9, 33), 4.0), ((400, 3, 2, 401), 0.0), ((3000, 5000, 4000, 4000), 60.0)]
+
+
+def drawn(draw, posterior, tilt):
+    """The p-value of 200,000 draws from a tilted posterior, counted by the panels of a grid."""
+
+    @nb.njit(error_model="numpy")
+    def many(number, tilt, arms, rng):
+        return [draw(0, tilt, arms, rng) for _ in range(number)]
+
+    a, b, c, d = posterior
+    grid = Grid([(a + tilt, b, c - tilt, d)])
+    law = (grid.weights * grid.density((a + tilt, b, c - tilt, d))).sum(axis=1)
+    ends = np.r_[grid.x[:, 0] - grid.half[:, 0] * (1 + legendre.leggauss(8)[0][0]), np.inf]
+    found = np.log(many(200_000 * DEEP, tilt, state([posterior]), np.random.default_rng(8)))
+    return p_value(np.histogram(found, ends)[0], law)
+
+
+@pytest.mark.parametrize(("posterior", "tilt"), DRAWN)
+def test_draws_follow_the_tilted_posterior(posterior, tilt):
+    assert drawn(thompson.draw, posterior, tilt) > ALARM
+
+
+@pytest.mark.parametrize(("right", "wrong"), [
+    ("u < 1.0 - (p + q + r + s)", "True"), ("gamma(d, m)", "gamma(c, m)"), ("w * (y + z)", "w * (x + z)")])
+def test_errors_change_the_law_of_draws(right, wrong):
+    source, names = inspect.getsource(thompson.draw.py_func), dict(vars(thompson))
+    assert source.count(right) == 1
+    exec(source.replace(right, wrong), names)
+    assert min(drawn(names["draw"], posterior, tilt) for posterior, tilt in DRAWN[1:3]) < CAUGHT
+
+
+def test_a_candidate_kept_unseen_would_have_been_kept():
+    """Marsaglia and Tsang's squeeze, sharper for large shapes: 1 - exp(log kept) is at most the bound."""
+    for shape in [*np.linspace(1, 4, 31), 10.0, 1e2, 1e4, 1e6]:
+        lowest = -3 * np.sqrt(shape - 1 / 3)               # where the candidate is 0
+        for z in np.linspace(0.9999 * max(lowest, -9), 9, 1801):
+            candidate, bound = thompson.gamma(shape, z)
+            assert candidate == pytest.approx((shape - 1 / 3) * (1 - z / lowest)**3)
+            assert -np.expm1(thompson.kept(shape, z)) <= bound + 1e-15 * shape
+
+
+# 6. What the kernel keeps.
 
 def test_the_exponent_is_the_one_derived_and_its_bound_holds():
     rng, third, found = np.random.default_rng(5), 1 / 3, 0
@@ -452,7 +498,7 @@ def test_the_exponent_is_the_one_derived_and_its_bound_holds():
 
 def kernel_run(tuning, page=1024, steps=(10**6,), family="Bernoulli", seed=6):
     """A run of the kernel: its own arrays and the engine's, after each of some numbers of rounds."""
-    arms, run, rung, rng = state([PRIOR] * 5), np.zeros(5), np.zeros(6, np.int64), np.random.default_rng(seed)
+    arms, run, rung, rng = state([PRIOR] * 5), np.zeros(4), np.zeros(6, np.int64), np.random.default_rng(seed)
     table = engine.Run(Stacks(FULL[family], seed, 0, range(5), page), [150.0], 1)
     for table.max_rounds in steps:
         status = table.play(thompson.bells.compiled, np.array(tuning), arms, run, rung, rng)
@@ -470,9 +516,7 @@ def test_the_state_after_every_pull(tuning, refreshes):
         won, paid = table.sums[:2]
         assert np.array_equal(arms[:4], [1 + won, 1 + n - won, 1 + paid, 1 + n - paid])
         q = np.array([chernoff(arms[:4, k], arms[TILT, k], theta) for k in range(5)])
-        assert run[LOW] == pytest.approx(q[leader], rel=1e-9) and arms[TILT, leader] <= 0.0
-        with np.errstate(divide="ignore"):
-            assert arms[RATE, rivals] == pytest.approx(-np.log1p(-q[rivals]), rel=1e-6)
+        assert arms[CHANCE] == pytest.approx(q, rel=1e-9) and arms[TILT, leader] <= 0.0
         assert (arms[TILT, rivals] >= 0.0).all() and (q[arms[TILT] != 0.0] <= tuning[LOUD]).all()
         assert t < run[RING] <= arms[BELL].min() and arms[BELL, leader] == np.inf
         thresholds.append(theta)

@@ -41,11 +41,11 @@ def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
     return arm
 
 
-# State of an arm, one row each: its posteriors, its tilt, the rate of its bell, the round at which that rings next.
-A, B, C, D, TILT, RATE, BELL = range(7)
-# State of a run: the leader, the threshold, the probability that the leader's own bell rings, the round of its rivals'
-# first bell, and the pairs drawn since the last refresh.
-LEADER, THETA, LOW, RING, WORK = range(5)
+# State of an arm, one row each: its posteriors, its tilt, the probability that its bell rings in a round, and the round
+# at which it rings next (the leader's bell has none, it is asked in every round).
+A, B, C, D, TILT, CHANCE, BELL = range(7)
+# State of a run: the leader, the threshold, the round of its rivals' first bell, pairs drawn since a refresh.
+LEADER, THETA, RING, WORK = range(4)
 # Parameters: how far below the leader's centre theta lies, in standard errors; above which probability a bell is not
 # worth having; after how many pairs drawn per arm leader and theta are chosen anew. All values are exact.
 DEPTH, LOUD, LAZY = range(3)
@@ -69,9 +69,34 @@ def chernoff(a, b, c, d, theta, side):
 
 
 @nb.njit(inline="always", error_model="numpy")
+def gamma(shape, z):
+    """Marsaglia and Tsang's candidate for Gamma(shape) from a normal z; a bound on the chance that it is refused."""
+    d = shape - 1.0 / 3.0
+    w = z / sqrt(9.0 * d)
+    return d * (1.0 + w)**3, 1.8 * d * w**4
+
+
+@nb.njit(error_model="numpy")
+def kept(shape, z):
+    """Logarithm of the probability with which that candidate is kept."""
+    d = shape - 1.0 / 3.0
+    v = (1.0 + z / sqrt(9.0 * d))**3
+    return 0.5 * z * z + d * (1.0 - v + log(v))
+
+
+@nb.njit(error_model="numpy")
 def draw(arm, tilt, arms, rng):
-    """V from f_tilt."""
-    return rng.beta(arms[A, arm] + tilt, arms[B, arm]) / rng.beta(arms[C, arm] - tilt, arms[D, arm])
+    """V from f_tilt: a Beta is a share of two Gammas. All four are kept or refused by one uniform number."""
+    a, b, c, d = arms[A, arm] + tilt, arms[B, arm], arms[C, arm] - tilt, arms[D, arm]
+    if a < 1.0 or c < 1.0:
+        return rng.beta(a, b) / rng.beta(c, d)
+    while True:
+        i, j, k, m = rng.standard_normal(), rng.standard_normal(), rng.standard_normal(), rng.standard_normal()
+        (w, p), (x, q), (y, r), (z, s) = gamma(a, i), gamma(b, j), gamma(c, k), gamma(d, m)
+        if min(w, x, y, z) > 0.0:
+            u = rng.random()
+            if u < 1.0 - (p + q + r + s) or log(u) < kept(a, i) + kept(b, j) + kept(c, k) + kept(d, m):
+                return w * (y + z) / (y * (w + x))
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -90,18 +115,24 @@ def wind(arm, t, arms, rng):
     if arms[TILT, arm] == 0.0:
         arms[BELL, arm] = t + 1.0
     else:
-        arms[BELL, arm] = t + 1.0 + np.floor(rng.standard_exponential() / arms[RATE, arm])
+        rate = max(-log1p(-arms[CHANCE, arm]), 1e-300)
+        arms[BELL, arm] = t + 1.0 + np.floor(rng.standard_exponential() / rate)
 
 
-@nb.njit(error_model="numpy")
-def quote(arm, t, theta, side, loud, arms, rng):
-    """Choose the arm's tilt and wind its bell; the probability that it rings in a round."""
-    s, q = chernoff(arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm], theta, side)
-    if q > loud:
-        s, q = 0.0, 1.0
-    arms[TILT, arm], arms[RATE, arm] = s, max(-log1p(-q), 1e-300) if q < 1.0 else inf
-    wind(arm, t, arms, rng)
-    return q
+@nb.njit(inline="always", error_model="numpy")
+def learn(arm, x, y, loud, arms):
+    """Posteriors after one more trial each, and M(s) theta^-s of the new ones; True if the tilt is given up."""
+    a, c, s, N = arms[A, arm], arms[C, arm], arms[TILT, arm], arms[A, arm] + arms[B, arm]
+    arms[A, arm] += x
+    arms[B, arm] += 1.0 - x
+    arms[C, arm] += y
+    arms[D, arm] += 1.0 - y
+    if s != 0.0:
+        arms[CHANCE, arm] *= (a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))
+        if arms[CHANCE, arm] > loud:
+            arms[TILT, arm], arms[CHANCE, arm] = 0.0, 1.0
+            return True
+    return False
 
 
 @nb.njit(error_model="numpy")
@@ -113,14 +144,13 @@ def refresh(t, params, arms, run, rng):
         low = a / c * exp(-params[DEPTH] * sqrt((b / a + d / c) / (a + b + 1.0)))
         if low > theta:
             leader, theta = k, low
-    ring = inf
     for k in range(arms.shape[1]):
-        if k != leader:
-            quote(k, t, theta, 1, params[LOUD], arms, rng)
-            ring = min(ring, arms[BELL, k])
-    run[LEADER], run[THETA], run[RING], run[WORK] = leader, theta, ring, 0.0
-    run[LOW] = quote(leader, t, theta, -1, params[LOUD], arms, rng)
+        side = -1 if k == leader else 1
+        s, q = chernoff(arms[A, k], arms[B, k], arms[C, k], arms[D, k], theta, side)
+        arms[TILT, k], arms[CHANCE, k] = (s, q) if q <= params[LOUD] else (0.0, 1.0)
+        wind(k, t, arms, rng)
     arms[BELL, leader] = inf
+    run[LEADER], run[THETA], run[RING], run[WORK] = leader, theta, arms[BELL].min(), 0.0
 
 
 @nb.njit(error_model="numpy")
@@ -181,7 +211,7 @@ def bells(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clo
         going, due, arm = True, marks[clock[2]], 0
         while going:
             arm = int(run[LEADER])
-            low_rang = rng.random() < run[LOW]
+            low_rang = rng.random() < arms[CHANCE, arm]
             if low_rang or run[RING] <= t + 1:
                 arm = contest(t + 1, low_rang, arms, run, rung, rng)
             page, line = table[arm, n[arm] >> shift], n[arm] & ((1 << shift) - 1)
@@ -191,19 +221,12 @@ def bells(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clo
             # A fractional outcome becomes a Bernoulli trial.
             x = x if x == 0.0 or x == 1.0 else 1.0 * (rng.random() < x)
             y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)
-            a, c, s, N = arms[A, arm], arms[C, arm], arms[TILT, arm], arms[A, arm] + arms[B, arm]
-            arms[A, arm] += x
-            arms[B, arm] += 1.0 - x
-            arms[C, arm] += y
-            arms[D, arm] += 1.0 - y
-            if arm == run[LEADER]:
-                if s != 0.0:                         # M(s) theta^-s of the new posterior, exactly
-                    run[LOW] *= (a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))
-                    if run[LOW] > params[LOUD]:
-                        run[WORK] = inf
-            else:
-                quote(arm, t, run[THETA], 1, params[LOUD], arms, rng)
+            loud = learn(arm, x, y, params[LOUD], arms)
+            if arm != run[LEADER]:
+                wind(arm, t, arms, rng)
                 run[RING] = min(run[RING], arms[BELL, arm])
+            elif loud:
+                run[WORK] = inf                          # the leader has fallen behind
             if run[WORK] >= params[LAZY] * K:
                 refresh(t, params, arms, run, rng)
         status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
@@ -242,7 +265,7 @@ class BTS(ChoiceRule):
         if self.naive:
             return super().play(run, problem, rng)
         arms, rung = np.ones((7, problem.K)), np.zeros(problem.K + 1, np.int64)
-        return run.play(bells, np.array(self.tuning), arms, np.zeros(5), rung, rng)
+        return run.play(bells, np.array(self.tuning), arms, np.zeros(4), rung, rng)
 
     def identity(self):
         return (type(self).__name__, self.rule if self.naive else (self.loop, self.tuning))
