@@ -102,8 +102,8 @@ def asleep(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng)
 FAULTS = {
     "NaN": (cb.IndexPolicy(broken), "round 12: the index is not a number"),
     "NaN, lazy": (cb.IndexPolicy(broken, monotone=True), r"round \d+: the index is not a number"),
-    "arm 3 of 3": (cb.ChoosePolicy(astray, (3,)), r"round 9: .* out of range; allowed are 0 to 2, and -1 to skip"),
-    "arm -2": (cb.ChoosePolicy(astray, (-2,)), r"round 9: .* out of range; allowed are 0 to 2, and -1 to skip"),
+    "arm 3 of 3": (cb.ChoosePolicy(astray, (3,)), r"round 9: .* out of range; allowed are 0 to 2, -1 to skip and -2"),
+    "arm -3": (cb.ChoosePolicy(astray, (-3,)), r"round 9: .* out of range; allowed are 0 to 2, -1 to skip and -2"),
     "no end": (cb.ChoosePolicy(asleep), "round 1001: the run did not end within max_rounds = 1000"),
 }
 
@@ -130,7 +130,7 @@ def test_the_longest_run_allowed():
 def every_third(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
     memory[0] += 1.0
     if memory[0] != t:
-        return -2                                          # the memory must survive a new page
+        return -3                                          # the memory must survive a new page
     return -1 if t % 3 == 0 else 0
 
 
@@ -146,7 +146,7 @@ def test_skips_pass_time_and_memory_lasts():
 def counts_itself(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
     first = t == 1 and n.sum() == 0 and reward.sum() == 0.0
     known = problem[0] == 2.0 and params[1] == 0.5 and len(memory) == 6
-    return 1 if (first or n.sum() == t - 1) and known else -2
+    return 1 if (first or n.sum() == t - 1) and known else -3
 
 
 def test_a_choice_is_told_what_prepare_knows():

@@ -259,9 +259,9 @@ def test_choices_follow_the_law_of_frozen_posteriors(number):
 
 # 2. Whole paths through the kernel, in which the posteriors learn from outcomes that are fixed beforehand.
 
-@nb.njit(T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args[:-3], *LOOP.args[-2:]))
+@nb.njit(T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args[:-4], *LOOP.args[-3:]))
 def play_paths(loop, repeats, length, params, start, run, rung, rng, pool, table, filled, shift, n, sums, clock, purse,
-               marks, pulls_at, clock_at, purse_at, top, ceiling):
+               marks, pulls_at, clock_at, purse_at, top, ceiling, rate):
     """How often each sequence of `length` pulls was played, by its number in base K."""
     K, arms = n.size, start.copy()
     counts, pulled = np.zeros(K**length, np.int64), np.zeros(K, np.int64)
@@ -273,7 +273,7 @@ def play_paths(loop, repeats, length, params, start, run, rung, rng, pool, table
                 arms[row, k] = start[row, k]
         for limit in range(1, length + 1):                 # so the kernel is left and entered at every pull
             loop(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clock, purse, marks, pulls_at,
-                 clock_at, purse_at, limit, top, ceiling)
+                 clock_at, purse_at, limit, top, ceiling, rate)
             path *= K
             for k in range(K):
                 path += k * (n[k] - pulled[k])
@@ -305,7 +305,7 @@ def path_counts(loop, case, fault=None):
     return play_paths(loop, 30_000 * DEEP, length, np.array(tuning), state(posteriors, fault), np.zeros(4),
                       np.zeros(K + 1, np.int64), np.random.default_rng(1), stacks.pool, stacks.table, stacks.filled,
                       stacks.shift, run.n, run.sums, run.clock, run.purse, run.marks, run.pulls_at, run.clock_at,
-                      run.purse_at, run.top, run.ceiling)
+                      run.purse_at, run.top, run.ceiling, run.rate)
 
 
 def learned(arm, outcomes, n):

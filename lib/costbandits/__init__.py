@@ -18,6 +18,7 @@ from .policies import (
     IUCB,
     KUBE,
     MUCB,
+    SUAK,
     UCB1,
     UCBB2,
     UCBBV1,
@@ -30,14 +31,18 @@ from .policies import (
     EpsilonGreedy,
     FractionalKUBE,
     IndexPolicy,
+    KnownMeans,
     OmegaStarUCB,
     OmegaUCB,
+    OnePhaseSkip,
+    PrimalDualSkip,
     UCBSCPlus,
+    UCBSimplexSkip,
     choose,
     index,
 )
 from .simulate import Reduced, Runs, join, simulate
-from .stops import Budget, HardBudget
+from .stops import AnytimeBudget, Budget, HardBudget
 from .store import StoreError
 
 # Loaded when first used: they bring pandas, matplotlib or scipy along.
@@ -45,11 +50,12 @@ _LATER = {"ads": None, "bounds": None, "figures": None, "intervals": None, "ledg
           "polytopes": None, "progress": None, "statistics": None, "asymmetric_interval": "intervals",
           "paired": "statistics"}
 
-__all__ = ["BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Budget", "BudgetCB", "BudgetUCB", "CB", "CUCB",
-           "ChoosePolicy", "Constant", "Discrete", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "HardBudget",
-           "IUCB", "IndexPolicy", "KUBE", "LinearBandit", "MUCB", "OmegaStarUCB", "OmegaUCB", "Reduced", "Runs",
-           "StoreError", "TruncatedNormal", "UCB1", "UCBB2", "UCBBV1", "UCBSCPlus", "VUCBBV1", "check_sampler",
-           "choose", "index", "instances", "join", "regret", "simulate", *_LATER]
+__all__ = ["AnytimeBudget", "BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Budget", "BudgetCB", "BudgetUCB", "CB",
+           "CUCB", "ChoosePolicy", "Constant", "Discrete", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE",
+           "HardBudget", "IUCB", "IndexPolicy", "KUBE", "KnownMeans", "LinearBandit", "MUCB", "OmegaStarUCB",
+           "OmegaUCB", "OnePhaseSkip", "PrimalDualSkip", "Reduced", "Runs", "SUAK", "StoreError", "TruncatedNormal",
+           "UCB1", "UCBB2", "UCBBV1", "UCBSCPlus", "UCBSimplexSkip", "VUCBBV1", "check_sampler", "choose", "index",
+           "instances", "join", "regret", "simulate", *_LATER]
 
 
 def __getattr__(name):

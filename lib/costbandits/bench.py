@@ -38,9 +38,13 @@ POLICIES = {
     "c-UCB": cb.CUCB(),
     "i-UCB": cb.IUCB(),
     "Budget-UCB": cb.BudgetUCB(),
+    "UCB-BV1": cb.UCBBV1(),
+    "vUCB-BV1": cb.VUCBBV1(),
+    "UCB1": cb.UCB1(),
     "UCB-SC+": cb.UCBSCPlus(),
     "UCB-B2": cb.UCBB2(),
     "b-greedy": cb.BGreedy(),
+    "eps-greedy": cb.EpsilonGreedy(1.0, 0.1),
     "BTS": cb.BTS(),
     "BTS (naive)": cb.BTS(naive=True),
 }
@@ -65,11 +69,10 @@ def timed(policy, make, stop, replication, repeats, **options):
     """Seconds and pulls of one run on drawn stacks, the best of several."""
     bandit, times = make(stream(0, replication, 0)), []
     order, rule = stream(0, replication, ORDER).permutation(bandit.K), stop(bandit)
-    top, ceiling = rule.limits(bandit)
-    stacks, hard = Stacks(bandit, 0, replication, order), ceiling < np.inf
-    problem = Problem(bandit.K, bandit.cost_means[order], rule.total, hard, hard)
+    stacks, (top, *limits), last = Stacks(bandit, 0, replication, order), rule.limits(bandit), np.ones(1)
+    problem = Problem.of(bandit, rule, order)
     for _ in range(repeats + 1):
-        run = engine.Run(stacks, np.array([rule.total]), 10**8, top[order], ceiling)
+        run = engine.Run(stacks, rule.marks(last), 10**8, top[order], *limits, rule.ends(last))
         start = time.perf_counter()
         policy.play(run, problem, stream(0, replication, POLICY), **options)
         times.append(time.perf_counter() - start)
@@ -166,6 +169,31 @@ def knapsacks(total=1e5):
             times.append(1e3 * (time.perf_counter() - start))
         yield (f"{f'exact knapsack optimum, K=100, B={B:.0e}':50}{np.median(times):10.2f} ms at the median, "
                f"{max(times):.2f} at most, 200 instances")
+
+
+def linear(d=10, total=5000.0):
+    """Linear arms: Budget-CB and CB over 100 and 1,024 vertices."""
+    arms = {100: np.random.default_rng(0).uniform(0.3, 1, (100, d)),
+            2**d: cb.polytopes.box(np.full(d, 0.3), np.ones(d))}
+    yield f"{f'linear arms, d = {d}, B = {total:g}, ns per pull':50}" + "".join(f"{f'K={K}':>10}" for K in arms)
+    for label, policy in {"Budget-CB": cb.BudgetCB(), "CB": cb.CB()}.items():
+        cells = [cost_of_a_pull(policy, cb.instances.linear(x), None, 1, 1, lambda _: cb.Budget(total))
+                 for x in arms.values()]
+        yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
+
+
+def anytime(rounds=2_500_000):
+    """An anytime budget, on the eight arms of Elumar et al., Fig. 2."""
+    means = (0.35, 0.45, 0.52, 0.72, 0.84, 0.9, 0.92, 0.9), (0.25, 0.3, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85)
+    bandit = cb.Bandit(*([cb.Beta(10 * m, 10 * (1 - m)) for m in side] for side in means))
+    policies = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip()}
+    yield f"{f'anytime budget, K = 8, {rounds:,} rounds, ns per round':50}"
+    for label, policy in policies.items():
+        cost = cost_of_a_pull(policy, lambda rng: bandit, None, 1, 1, lambda _: cb.AnytimeBudget(0.5, rounds))
+        yield f"{label:50}{cost:10.0f}"
+    start = time.process_time()
+    cb.simulate(policies, bandit, cb.AnytimeBudget(0.5, rounds), 10, n_jobs=-1)
+    yield f"{'10 runs of all four, with sampling':50}{time.process_time() - start:10.1f} CPU-s"
 
 
 def sampling():
@@ -284,7 +312,7 @@ def main(path="BENCHMARKS.txt"):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, start_up, sampling, rivals, thompson, knapsacks, policies):
+    for part in (experiment, start_up, sampling, rivals, thompson, knapsacks, linear, anytime, policies):
         for line in ("", *part()):
             print(line, flush=True)
             lines.append(line)

@@ -18,10 +18,12 @@ last case it is called again on the same arrays once more pages are drawn. All s
 
     n       (K,)    pulls of each position          sums   (4, K)  sums of reward, cost, reward^2, cost^2
     clock   (3,)    rounds, skips, next checkpoint  purse  (2,)    spent, collected reward
-    marks   (C,)    spending at which checkpoint c is due; the run ends when the last one is passed
+    marks   (C,)    spending at which checkpoint c is due; the run ends when the last one is passed. Where checkpoints
+                    are counted in rounds these are infinite, and `Run` calls the kernel once for each
     pulls_at (C, K), clock_at (C, 2), purse_at (C, 2)  what was noted at each checkpoint
-    top     (K,)    the most a pull of each position can cost, and `ceiling`, which the spending may never exceed:
-                    an arm that could exceed it is not pulled, and the run ends when every arm could
+    top     (K,)    the most a pull of each position can cost, with `ceiling` and `rate`: after round t the spending may
+                    not exceed ceiling + rate t, and an arm that could exceed it is not pulled. With a rate of 0 the
+                    run ends when every arm could
 
 Within the inner loops rounds and sums are plain local numbers, and `pull` takes and returns them: the same step
 with its state in arrays costs ten times as much (37 against 3 ns a pull).
@@ -45,12 +47,14 @@ CHOICE = T.int64(T.int64, _ints, _floats, _floats, _floats, _floats, _floats, _f
 # What a kernel returns; CLOSE: the ceiling is near, so that not every arm may still be affordable.
 RUNNING, DONE, EMPTY, TOO_LONG, NO_SUCH_ARM, NOT_A_NUMBER, CLOSE, TOO_DEAR = range(8)
 
+SKIP, IDLE = -1, -2     # what a choice returns to skip a round, or to pass one because its mixture says so
+
 SLACK = 1e-9    # relative; covers the rounding of an index evaluated at two times
 
 _stack = (T.float64[:, :, ::1], T.int32[:, ::1], _ints, T.int64)
 _state = (_ints, T.float64[:, ::1], _ints, _floats)
 _record = (_floats, T.int32[:, ::1], T.int64[:, ::1], T.float64[:, ::1], T.int64)
-_limits = (_floats, T.float64)
+_limits = (_floats, T.float64, T.float64)
 
 
 class Kernel:
@@ -131,7 +135,7 @@ def finish(t, spent, collected, n, clock, purse, marks, pulls_at, clock_at, purs
 
 @kernel(T.FunctionType(INDEX), _floats, _floats)
 def full_scan(index, constant, params, pool, table, filled, shift, n, sums, clock, purse,
-              marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
+              marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
     """Pull the affordable arm with the largest index, ties to the lowest position; each arm once to begin with."""
     K, status = n.size, RUNNING
     t, spent, collected = clock[0], purse[0], purse[1]
@@ -219,7 +223,7 @@ def safe_below(top, ceiling):
 
 @kernel(T.FunctionType(INDEX), _floats, _floats, _floats, _ints)
 def lazy_scan(index, constant, params, bound, plan, pool, table, filled, shift, n, sums, clock, purse,
-              marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
+              marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
     """The same arms as `full_scan`, found by `seek`, for an index that does not decrease while its arm rests.
 
     Leaves off where the ceiling comes near; the first K pulls must be affordable.
@@ -250,25 +254,25 @@ def lazy_scan(index, constant, params, bound, plan, pool, table, filled, shift, 
 
 @kernel(T.FunctionType(CHOICE), _floats, _floats, _floats, T.npy_rng)
 def free_choice(choose, problem, params, memory, rng, pool, table, filled, shift, n, sums, clock, purse,
-                marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
-    """Pull what `choose` says; -1 skips the round, which costs nothing but time."""
+                marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
+    """Pull what `choose` says, if anything: a round without a pull costs nothing but time."""
     K, status, least = n.size, RUNNING, top.min()
     t, spent, collected = clock[0], purse[0], purse[1]
     reward, cost, reward_sq, cost_sq = sums[0], sums[1], sums[2], sums[3]
     while status == RUNNING:
         going, due, arm = True, marks[clock[2]], 0
         while going:
-            if spent + least > ceiling:
+            if rate == 0.0 and spent + least > ceiling:
                 return finish(t, spent, collected, n, clock, purse, marks, pulls_at, clock_at, purse_at)
             chosen = choose(t + 1, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng)
-            if chosen < -1 or chosen >= K:
+            if chosen < IDLE or chosen >= K:
                 clock[0] = t
                 return NO_SUCH_ARM
-            if chosen == -1:
+            if chosen < 0:
                 t += 1
-                clock[1] += 1
+                clock[1] += chosen == SKIP
                 going = t < max_rounds
-            elif spent + top[chosen] > ceiling:
+            elif spent + top[chosen] > ceiling + rate * (t + 1):
                 clock[0] = t
                 return TOO_DEAR
             else:
@@ -281,9 +285,12 @@ def free_choice(choose, problem, params, memory, rng, pool, table, filled, shift
 
 
 class Run:
-    """The arrays of one run of one policy, and the kernels' calls on them."""
+    """The arrays of one run of one policy, and the kernels' calls on them.
 
-    def __init__(self, stacks, marks, max_rounds, top=None, ceiling=math.inf):
+    With `ends`, the rounds at which checkpoints are due, the run ends at the last of these.
+    """
+
+    def __init__(self, stacks, marks, max_rounds, top=None, ceiling=math.inf, rate=0.0, ends=None):
         K, C = len(stacks.filled), len(marks)
         self.stacks, self.max_rounds = stacks, max_rounds
         self.n, self.sums = np.zeros(K, np.int64), np.zeros((4, K))
@@ -291,18 +298,28 @@ class Run:
         self.marks, self.pulls_at = np.ascontiguousarray(marks, float), np.zeros((C, K), np.int32)
         self.clock_at, self.purse_at = np.zeros((C, 2), np.int64), np.zeros((C, 2))
         self.top, self.ceiling = np.zeros(K) if top is None else np.ascontiguousarray(top, float), float(ceiling)
+        self.rate, self.ends = float(rate), ends
 
     def play(self, loop, *rule):
         """Call the kernel `loop(*rule, ...)` until the run ends, drawing pages whenever a stack is empty."""
         stacks = self.stacks
         while True:
+            end = self.max_rounds if self.ends is None else self.ends[self.clock[2]]
             status = loop(*rule, stacks.pool, stacks.table, stacks.filled, stacks.shift, self.n, self.sums,
                           self.clock, self.purse, self.marks, self.pulls_at, self.clock_at, self.purse_at,
-                          self.max_rounds, self.top, self.ceiling)
-            if status != EMPTY:
+                          end, self.top, self.ceiling, self.rate)
+            if status == TOO_LONG and self.ends is not None:
+                status = self._note_round()
+            if status not in (EMPTY, RUNNING):
                 return status
             for position in np.flatnonzero(self.n == stacks.filled):
                 stacks.grow(position)
+
+    def _note_round(self):
+        """Note the checkpoints due at this round."""
+        while self.clock[2] < len(self.ends) and self.ends[self.clock[2]] <= self.clock[0]:
+            _note(self.n, self.clock, self.purse, self.pulls_at, self.clock_at, self.purse_at)
+        return DONE if self.clock[2] == len(self.ends) else RUNNING
 
     def scout(self):
         """Arrays `bound` and `plan` of `seek`: leader 0, bounds that have expired, a first stride of 1."""

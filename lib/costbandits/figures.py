@@ -58,6 +58,13 @@ POLICIES = {
     "ε-first 0.1": (GREEN, (0, (5, 2))),
     "ε-first 0.2": (GREEN, (0, (3, 1, 1, 1))),
     "ε-first, shrinking": (YELLOW, (0, (5, 2))),
+    "SUAK": (BLUE, "-"),
+    "OPS": (RED, "-"),
+    "OPS 3logt": (RED, (0, (5, 2))),
+    "OPS 2logT": (RED, (0, (1, 1.5))),
+    "PDS": (GREEN, "-"),
+    "USS": (PURPLE, "-"),
+    "USS 5": (PURPLE, (0, (5, 2))),
 }
 
 STYLE = {
@@ -145,11 +152,13 @@ def curves(ax, x, runs, band=None, center="mean"):
     ----------
     x : array of shape (C,)
     runs : dict label -> array of shape (replication, C)
-    band : {None, "interval", "spread"}
-        95 % bootstrap interval of the mean, or the 10-90 % quantiles of the runs.
+    band : {None, "interval", "spread", "deviation"}
+        95 % bootstrap interval of the mean, the 10-90 % quantiles of the runs, or a standard deviation either way.
     center : {"mean", "median"}
     """
-    require(band in (None, "interval", "spread"), "band", band, "must be None, 'interval' or 'spread'")
+    bands = {"interval": _resampled, "spread": lambda values: np.quantile(values, [0.1, 0.9], axis=0),
+             "deviation": lambda values: values.mean(axis=0) + np.outer([-1, 1], values.std(axis=0))}
+    require(band is None or band in bands, "band", band, f"must be None or one of {list(bands)}")
     require(center in ("mean", "median"), "center", center, "must be 'mean' or 'median'")
     ends = {}
     for label, values in runs.items():
@@ -157,7 +166,7 @@ def curves(ax, x, runs, band=None, center="mean"):
         ax.plot(x, middle, **style(label))
         ends[label] = middle[-1]
         if band is not None:
-            low, high = _resampled(values) if band == "interval" else np.quantile(values, [0.1, 0.9], axis=0)
+            low, high = bands[band](values)
             ax.fill_between(x, low, high, color=style(label)["color"], alpha=0.15, linewidth=0)
     return ends
 

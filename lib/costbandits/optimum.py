@@ -16,7 +16,8 @@ import numba as nb
 import numpy as np
 from numba import types as T
 
-from .checks import number, require
+from .checks import number, positive, require
+from .policies.suak import bridge
 
 SLACK = 2.0**-44            # relative; a few hundred roundings
 NODES = 100_000_000         # of the search, about half a second
@@ -96,6 +97,58 @@ def knapsack(values, costs, budget, tolerance=0.0):
     if nodes >= most:
         counts = _table(values[arms], w.astype(np.int64), size, floor(limit))
     return _worth(given, max(plan, _plan(values, arms, counts), key=lambda plan: plan.value))
+
+
+class Mixture(NamedTuple):
+    """The best mixture of arms and the prices that prove it: mu_k <= floor + price rho_k for every arm, floor >= 0.
+
+    Attributes
+    ----------
+    value : float
+        Expected reward per round: floor + price * rate.
+    shares : ndarray of shape (K,)
+        Share of the rounds in which to pull each arm; what is missing to 1 is the null arm's.
+    price, floor : float
+        What a unit of cost and a round are worth (lambda and alpha).
+    """
+
+    value: float
+    shares: np.ndarray
+    price: float
+    floor: float
+
+
+def mixture(rewards, costs, rate):
+    """The best mixture of arms with a mean cost of at most `rate` per round, null arm included.
+
+    A linear program with two rows, whose optimum is an edge of the upper hull of the points (cost, reward).
+    Elumar et al., "Bandits with Anytime Knapsacks", Eq. (2), (3), and appendix C.1.
+
+    Parameters
+    ----------
+    rewards, costs : array_like of shape (K,)
+        Expected reward and cost of a pull; costs 0 or more.
+    rate : float
+        What may be spent per round, above 0.
+
+    Returns
+    -------
+    Mixture
+    """
+    values, weights = _numbers("rewards", rewards), _numbers("costs", costs)
+    require(values.shape == weights.shape, "costs", costs, f"must be as many as rewards ({len(values)})")
+    require(np.isfinite(values).all(), "rewards", rewards, "must be finite")
+    require(((weights >= 0) & (weights < np.inf)).all(), "costs", costs, "must be finite, 0 or more")
+    rate, shares = positive("rate", rate), np.zeros(len(values) + 1)
+    mu, rho = np.append(values, 0.0), np.append(weights, 0.0)
+    low, high = bridge(mu, rho, rate)
+    price, shares[low] = 0.0, 1.0
+    if high >= 0:
+        price = (mu[high] - mu[low]) / (rho[high] - rho[low])
+        shares[high] = (rate - rho[low]) / (rho[high] - rho[low])
+        shares[low] = 1.0 - shares[high]
+    floor = mu[low] - price * rho[low]
+    return Mixture(float(floor + price * rate), shares[:-1], float(price), float(floor))
 
 
 def greedy(values, costs, budget):

@@ -6,7 +6,7 @@ All are pseudo-regrets: they use the arms' expected rewards and costs, not the n
 import numpy as np
 
 from .checks import require
-from .stops import HardBudget
+from .stops import AnytimeBudget, Budget, HardBudget
 
 
 def budgeted(runs, against="spent"):
@@ -24,6 +24,8 @@ def budgeted(runs, against="spent"):
     ndarray of shape (policy, replication, checkpoint), in units of reward
     """
     require(against in ("spent", "budget"), "against", against, "must be 'spent' or 'budget'")
+    for stop in runs.stops:
+        require(isinstance(stop, Budget), "stop", stop, "must be a budget: the regret compares what it could buy")
     best = np.array([bandit.ratios.max() for bandit in runs.bandits])
     if against == "spent":
         return _over_arms(runs, [b.cost_means * (b.ratios.max() - b.ratios) for b in runs.bandits])
@@ -57,6 +59,31 @@ def knapsack(runs):
             known[case] = optimum.knapsack(bandit.reward_means, bandit.cost_means, stop.total).value
         best.append(known[case])
     return np.array(best)[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
+
+
+def anytime(runs):
+    """What the best mixture of arms with a mean cost of at most c would pay, less the expected reward of the pulls.
+
+    The best mixture pays r* per round (`optimum.mixture`): the linear relaxation (Elumar et al., Eq. 2, 3). With its
+    prices, alpha for a round and lambda for a unit of cost, the regret is
+    sum_k n_k (alpha + lambda rho_k - mu_k) + alpha (rounds without a pull) + lambda (c t - sum_k n_k rho_k),
+    where no term of the first two sums is negative, and the third is what was not spent, in expectation.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `AnytimeBudget`.
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of reward
+    """
+    from . import optimum  # only here: it takes a while to load
+    for stop in runs.stops:
+        require(isinstance(stop, AnytimeBudget), "stop", stop, "must be an AnytimeBudget")
+    best = [optimum.mixture(bandit.reward_means, bandit.cost_means, stop.rate).value
+            for bandit, stop in zip(runs.bandits, runs.stops, strict=True)]
+    return runs.rounds * np.array(best)[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
 
 
 def _over_arms(runs, per_pull):

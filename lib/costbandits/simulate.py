@@ -23,6 +23,7 @@ from .stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from .stops import StopRule
 from .store import Store
 
+STOPS = "Budget, HardBudget, AnytimeBudget"
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
 
@@ -36,7 +37,7 @@ class Results:
         Labels, the first axis of every array.
     replications : ndarray of int, shape (R,)
     fractions : ndarray, shape (C,)
-        Checkpoints as shares of the budget.
+        Checkpoints as shares of the budget, or of the horizon.
     """
 
     policies: list
@@ -127,8 +128,13 @@ class Study:
                     f"must have as many arms in every replication ({self.arms})")
         stop = self.stop if isinstance(self.stop, StopRule) else self.stop(bandit)
         require(isinstance(stop, StopRule), f"stop(bandit) in replication {replication}", stop,
-                "must return a stop rule (Budget, HardBudget)")
+                f"must return a stop rule ({STOPS})")
         stop.check(bandit)
+        require((stop.horizon or 0) <= self.max_rounds, "max_rounds", self.max_rounds,
+                f"must be at least the horizon ({stop.horizon})")
+        for label, policy in self.policies.items():
+            require(policy.skips or stop.rate is None, f"policies[{label!r}]", policy,
+                    "must be able to skip rounds under an anytime budget (SUAK, ..., your own by cb.choose)")
         self._check_laws(bandit)
         return bandit, stop
 
@@ -165,13 +171,11 @@ class Study:
         bandit, stop = self.instance(replication)
         order = stream(self.seed, replication, ORDER).permutation(bandit.K)
         stacks = Stacks(bandit, self.seed, replication, order)
-        known_costs = all(law.variance == 0 for law in bandit.costs)
-        top, ceiling = stop.limits(bandit)
-        linear = bandit.linear and bandit.linear.ordered(order)
-        problem = Problem(bandit.K, bandit.cost_means[order], stop.total, known_costs, ceiling < np.inf, linear)
+        problem, (top, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
+        end = stop.marks(self.fractions), self.max_rounds, top[order], *limits, stop.ends(self.fractions)
         results = {}
         for label in labels:
-            run = self._run(label, replication, problem, stacks, stop.marks(self.fractions), top[order], ceiling)
+            run = self._run(label, replication, problem, stacks, *end)
             pulls = np.empty_like(run.pulls_at)
             pulls[:, order] = run.pulls_at
             arrays = (pulls, run.clock_at[:, 0], run.clock_at[:, 1], run.purse_at[:, 0], run.purse_at[:, 1])
@@ -180,11 +184,11 @@ class Study:
                 results[label] = self._reduced(label, replication, results[label], bandit, stop)
         return results
 
-    def _run(self, label, replication, problem, stacks, marks, *limits):
+    def _run(self, label, replication, problem, stacks, *end):
         policy = self.policies[label]
 
         def play(**options):
-            run = engine.Run(stacks, marks, self.max_rounds, *limits)
+            run = engine.Run(stacks, *end)
             status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
             if status != engine.DONE:
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.clock[0] + 1}: "
@@ -201,7 +205,8 @@ class Study:
     def _trouble(self, status, K):
         return {
             engine.TOO_LONG: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
-            engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, and -1 to skip",
+            engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
+                                "-2 to pass",
             engine.TOO_DEAR: "the policy returned an arm that would exceed the budget; choose among the affordable",
             engine.NOT_A_NUMBER: "the index is not a number; return inf where it is undefined"}[status]
 
@@ -226,13 +231,14 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     bandits : Bandit or callable
         One bandit for all replications, or a function rng -> Bandit that makes a fresh one for each (fixed K).
     stop : stop rule or callable
-        `Budget(total)` or `HardBudget(total)`, or a function bandit -> rule.
+        `Budget(total)`, `HardBudget(total)` or `AnytimeBudget(rate, horizon)`, or a function bandit -> rule.
     replications : int or sequence of int
         How many, or which ones.
     seed : int
     checkpoints : int or increasing sequence of fractions in (0, 1]
         A number means equal steps. Checkpoint f is the state after the pull at which the spending first reaches
-        f times the budget; the run ends at the last one, or when no arm is affordable.
+        f times the budget (under a horizon: after the round, f times the horizon); the run ends at the last one, or
+        when no arm is affordable.
     n_jobs : int, optional
         Workers, threads unless `joblib.parallel_config` names another backend; by default 1 or what it says.
     progress : bool or str
@@ -254,8 +260,8 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     ValueError
         For bad arguments, before any pull is made (for fresh instances: before that instance is played).
     RuntimeError
-        With policy, replication and round: for a run beyond `max_rounds`, an arm that is out of range or would exceed
-        a hard budget, an index that is NaN.
+        With policy, replication and round: for a run beyond `max_rounds`, an arm that is out of range or might exceed
+        a hard or anytime budget, an index that is NaN.
     StoreError, OSError
         If the store is damaged or belongs to something else, or the disk is full.
     """
@@ -308,7 +314,7 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
-            "must be a stop rule (Budget, HardBudget) or a function bandit -> rule")
+            f"must be a stop rule ({STOPS}) or a function bandit -> rule")
     if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
         ids = range(count("replications", replications))
     else:

@@ -6,8 +6,10 @@ from .classics import CUCB, IUCB, MUCB, UCB1, UCBB2, BGreedy, EpsilonGreedy, UCB
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
 from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
+from .suak import SUAK, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
 from .thompson import BTS
 
-__all__ = ["BTS", "CB", "CUCB", "IUCB", "KUBE", "MUCB", "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BudgetCB",
-           "BudgetUCB", "ChoosePolicy", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy",
-           "OmegaStarUCB", "OmegaUCB", "Policy", "Problem", "UCBSCPlus", "choose", "index"]
+__all__ = ["BTS", "CB", "CUCB", "IUCB", "KUBE", "MUCB", "SUAK", "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy",
+           "BudgetCB", "BudgetUCB", "ChoosePolicy", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy",
+           "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "Policy", "PrimalDualSkip", "Problem", "UCBSCPlus",
+           "UCBSimplexSkip", "choose", "index"]

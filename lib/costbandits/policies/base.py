@@ -21,9 +21,19 @@ class Problem:
     K: int
     cost_means: np.ndarray
     budget: float
-    known_costs: bool      # no cost varies
-    hard: bool = False     # the budget may not be exceeded
-    linear: object = None  # a `bandits.Linear`: what is known of a linear bandit
+    known_costs: bool                  # no cost varies
+    hard: bool = False                 # the budget may not be exceeded
+    linear: object = None              # a `bandits.Linear`: what is known of a linear bandit
+    reward_means: np.ndarray = None    # for policies to compare with, which know everything
+    rate: float | None = None          # under an anytime budget, the spending per round that may not be exceeded
+    horizon: int | None = None         # rounds, where they are what ends a run
+
+    @classmethod
+    def of(cls, bandit, stop, order):
+        """What could be told of a bandit under a stop rule, its arms in a given order."""
+        known = all(law.variance == 0 for law in bandit.costs)
+        return cls(bandit.K, bandit.cost_means[order], stop.total, known, stop.hard,
+                   bandit.linear and bandit.linear.ordered(order), bandit.reward_means[order], stop.rate, stop.horizon)
 
     @property
     def min_cost(self):
@@ -49,7 +59,9 @@ def index(function):
 
 
 def choose(function):
-    """Compile a choice among all arms: a position, or -1 to skip the round.
+    """Compile a choice among all arms: a position, -1 to skip the round, or -2 to pass it.
+
+    A round that is passed belongs to the policy's mixture (the null arm of the literature) and is no skip.
 
     Its arguments are (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng): n and the sums are
     arrays over arms; `problem` is what `prepare` returned, `memory` the policy's own array (zeros at the start) and
@@ -75,9 +87,12 @@ class Policy:
     ----------
     support : (low, high) or None
         The range of rewards and costs that the policy's analysis lives on; others are refused.
+    skips : bool
+        Whether it may skip rounds, and so can keep an anytime budget; others are refused there.
     """
 
     support = None
+    skips = False
 
     @functools.cached_property
     def parameters(self):
@@ -169,6 +184,8 @@ class ChoosePolicy(ChoiceRule):
     prepare : callable, optional
         From the `Problem` to the array that reaches the rule as `problem`.
     """
+
+    skips = True
 
     def __init__(self, rule, params=(), memory=None, prepare=None):
         _require_made_by("choose", rule, engine.CHOICE)

@@ -82,7 +82,7 @@ def draw(u, kinds, arms, counts):
 
 @kernel(T.FunctionType(INDEX), _floats, _floats, _floats, _ints, _ints, _floats, T.npy_rng)
 def knapsack(index, costs, params, bound, plan, arms, counts, rng, pool, table, filled, shift, n, sums, clock, purse,
-             marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
+             marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
     """Pull an arm drawn from the filling; only as much of the filling is worked out as the draw depends on.
 
     The densest arm, found by `seek`, fills the budget but for a rest. If the rest has room for others, they are at

@@ -56,7 +56,7 @@ def renew(ridge, vertices, inverse, arms, n, sums):
 
 @kernel(_floats, _matrix, _matrix, _matrix, _matrix, T.npy_rng)
 def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, table, filled, shift, n, sums, clock,
-                     purse, marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
+                     purse, marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
     """Pull the arm with the largest optimistic ratio (or reward).
 
     A^-1 and what depends on it change by rank one, and are made anew after 1, 2, 4, 8, ... pulls.

@@ -201,7 +201,7 @@ def contest(t, low_rang, arms, run, rung, rng):
 
 @kernel(_floats, _table, _floats, T.int64[::1], T.npy_rng)
 def bells(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clock, purse,
-          marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling):
+          marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
     """Budgeted Thompson sampling by Chernoff bells: nearly every round is one uniform draw and a comparison."""
     K, status = n.size, RUNNING
     t, spent, collected = clock[0], purse[0], purse[1]

@@ -1,0 +1,43 @@
+"""Stop rules: when checkpoints are due, and which rules are told apart."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import costbandits as cb
+
+
+@pytest.mark.parametrize(("fraction", "horizon", "end"), [
+    (0.07, 100, 7), (0.0701, 100, 8), (1 / 3, 300, 100), (0.29, 100, 29), (1e-9, 100, 1), (1.0, 2**31 - 1, 2**31 - 1),
+    (0.57, 2 * 10**9, 1_140_000_000), (0.1, 3, 1), (1.0, 1, 1)])
+def test_a_checkpoint_is_due_at_a_round(fraction, horizon, end):
+    """At f T rounded up, where f T may be a little more than whole only because 0.07 x 100 is in floating point."""
+    assert cb.AnytimeBudget(0.5, horizon).ends(np.array([fraction])).tolist() == [end]
+
+
+@given(horizon=st.integers(1, 10**7), steps=st.integers(1, 60))
+def test_equal_steps_end_at_the_horizon(horizon, steps):
+    ends = cb.AnytimeBudget(0.5, horizon).ends(np.arange(1, steps + 1) / steps)
+    assert ends.tolist() == [-(-horizon * i // steps) for i in range(1, steps + 1)]
+
+
+def test_what_a_rule_says():
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.25), cb.Constant(1.0)])
+    fractions = np.array([0.5, 1.0])
+    for stop, marks, ends, (top, ceiling, rate) in [
+            (cb.Budget(8), [4, 8], None, ([0, 0], np.inf, 0)), (cb.HardBudget(8), [4, 8], None, ([0.25, 1], 8, 0)),
+            (cb.AnytimeBudget(0.25, 32), [np.inf] * 2, [16, 32], ([0.25, 1], 0, 0.25))]:
+        stop.check(bandit)
+        limits = stop.limits(bandit)
+        assert stop.marks(fractions).tolist() == marks and stop.total == 8
+        assert (None if stop.ends(fractions) is None else stop.ends(fractions).tolist()) == ends
+        assert limits[0].tolist() == top and limits[1:] == (ceiling, rate)
+
+
+def test_rules_are_equal_only_in_kind_and_numbers():
+    rules = [cb.Budget(8), cb.HardBudget(8), cb.Budget(9), cb.AnytimeBudget(0.5, 16), cb.AnytimeBudget(0.5, 17),
+             cb.AnytimeBudget(0.25, 32)]
+    assert len(set(rules)) == len(rules) and cb.AnytimeBudget(0.5, 16) == rules[3]
+    with pytest.raises(AttributeError):
+        rules[3].rate = 1.0

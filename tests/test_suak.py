@@ -1,0 +1,812 @@
+"""SUAK, its rivals, rounds without a pull: literal transcriptions, the best mixture, the constraint, what is refused.
+
+The transcriptions call a solver of linear programs (HiGHS) in every round in which the paper does. Several optima are
+told apart by the rule of the library's documentation, not by the solver's taste: an arm that alone is as good as any
+mixture is best alone, and the lowest position if several are. Between mixtures there is no tie in these examples: were
+there one, a transcription would part from the library, and the test fail. The null arm is position K.
+"""
+
+import warnings
+from itertools import pairwise
+from math import inf, log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import COST, ORDER, POLICIES, POLICY, REWARD, digest, in_plain_python, stream
+from scipy.optimize import linprog
+
+import costbandits as cb
+from costbandits import engine
+from costbandits.policies import Policy, Problem, suak
+from costbandits.stacks import Stacks
+
+SKIP, PASS = -1, -2
+
+
+def betas(*means, weight=10):
+    return [cb.Beta(weight * m, weight * (1 - m)) for m in means]
+
+
+FIGURE_1 = cb.Bandit(betas(0.45, 0.7, 0.8), betas(0.3, 0.75, 0.8))
+FIGURE_2 = cb.Bandit(betas(0.35, 0.45, 0.52, 0.72, 0.84, 0.9, 0.92, 0.9),
+                     betas(0.25, 0.3, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85))
+
+
+def random_bandit(seed, K):
+    rng = np.random.default_rng(seed)
+    return cb.Bandit(betas(*rng.uniform(0.05, 0.95, K)), betas(*rng.uniform(0.05, 0.95, K), weight=20))
+
+
+# Costs far from c, so that little is learned early on. Constants are halves of halves: their sums are exact.
+FAR = {
+    "cheap and dear": (cb.Bandit(betas(0.3, 0.9), [*betas(0.06, weight=50), cb.Constant(1.0)]), 0.5),
+    "three": (cb.Bandit(betas(0.4, 0.95, 0.1), [cb.Constant(0.0), cb.Constant(1.0), *betas(0.97, weight=50)]), 0.5),
+    "two dear": (cb.Bandit(betas(0.9, 0.5), [cb.Constant(1.0), *betas(0.98, weight=50)]), 0.5),
+    "two cheap": (cb.Bandit([cb.Constant(0.4005), cb.Constant(0.4), *betas(0.95)],
+                            [cb.Constant(0.0), cb.Constant(0.0), cb.Constant(1.0)]), 0.5),
+    "all cheap": (cb.Bandit(betas(0.4, 0.6), betas(0.02, 0.03, weight=50)), 0.5),
+    "poor": (cb.Bandit(betas(0.3, 0.6, 0.95), [*betas(0.03), cb.Constant(7 / 8), cb.Constant(1.0)]), 0.25),
+}
+EVERYONE = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "literal OPS": cb.OnePhaseSkip(time_row=False),
+            "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip(), "threshold": cb.KnownMeans(),
+            "draws": cb.KnownMeans(None)}
+
+
+# ---- literal transcriptions -------------------------------------------------------------------------
+
+class Arm:
+    n, reward, cost = 0, 0.0, 0.0        # pulls, and the sums of their outcomes
+
+    def see(self, reward, cost):
+        self.n, self.reward, self.cost = self.n + 1, self.reward + reward, self.cost + cost
+
+    @property
+    def mu(self):
+        return self.reward / self.n
+
+    @property
+    def rho(self):
+        return self.cost / self.n
+
+
+class Literal:
+    """A player who is told c and T, and sees what each pull pays and costs; S_c is what was spent so far."""
+
+    fault = None
+
+    def __init__(self, c, T, bandit, rng, **reading):
+        self.c, self.T, self.K, self.rng, self.arms = c, T, bandit.K, rng, [Arm() for _ in range(bandit.K)]
+        self.bandit, self.S_c, self.solved, self.mixed, self.met = bandit, 0.0, 0, 0, set()
+        vars(self).update(reading)
+
+    def see(self, arm, reward, cost):
+        self.S_c += cost
+        self.arms[arm].see(reward, cost)
+
+    def bounds(self, width, sign=1):
+        """Upper bounds of rewards and lower bounds of costs, or the other way round."""
+        radii = [sign * sqrt(width / arm.n) for arm in self.arms]
+        return ([min(max(arm.mu + e, 0), 1) for arm, e in zip(self.arms, radii, strict=True)],
+                [min(max(arm.rho - e, 0), 1) for arm, e in zip(self.arms, radii, strict=True)])
+
+    def unpulled(self):
+        return next((i for i, arm in enumerate(self.arms) if arm.n == 0), None)
+
+    def best(self, mu, rho, budget, rounds=1):
+        """Arms to play, and how often, of the best plan for a budget and a number of rounds; solved by HiGHS."""
+        found = linprog([-m for m in mu], A_ub=[rho, [1] * len(mu)], b_ub=[budget, rounds], method="highs")
+        assert found.status == 0
+        self.solved += 1
+        mu, rho, shares = [*mu, 0], [*rho, 0], [*found.x / rounds, 1 - found.x.sum() / rounds]
+        alone = [i for i in range(len(mu)) if rho[i] * rounds <= budget and mu[i] + 1e-9 >= -found.fun / rounds]
+        if alone:
+            return {max(alone, key=lambda i: mu[i]): 1.0}
+        plan = {i: share for i, share in enumerate(shares) if share > 1e-9}
+        assert len(plan) == 2
+        self.mixed += 1
+        return plan
+
+
+class LiteralSUAK(Literal):
+    """Algorithm 2, line by line, with the readings of N_p."""
+
+    under_use, log, counting, order = 1.0, "t", "skips", "least"
+    phase, S_p, N_p, for_cost = 1, 0.0, 0, False
+
+    def see(self, arm, reward, cost):
+        super().see(arm, reward, cost)
+        if self.for_cost:
+            self.S_p, self.N_p, self.for_cost = self.S_p + cost, self.N_p + 1, False
+
+    def wide(self, arm, t):
+        radius = 7 * sqrt(1.5 * log(self.T if self.fault == "log T" else t) / arm.n)
+        return arm.rho - radius, arm.rho + radius                                            # (4), (5)
+
+    def at(self, line, arm=SKIP):
+        self.met.add((self.phase, line))
+        return arm if arm < self.K else PASS
+
+    def choose(self, t):
+        unsure = [i for i, arm in enumerate(self.arms)
+                  if arm.n == 0 or self.wide(arm, t)[0] <= self.c <= self.wide(arm, t)[1]]
+        self.phase = 1 if self.phase == 1 and unsure else 2
+        asked = unsure or self.counting != "needed"
+        if asked and self.S_p + 1 > self.c * (self.N_p + (self.counting == "coming")):        # lines 4 and 15
+            self.N_p += self.counting != "printed"
+            return self.at(16)
+        if self.phase == 2 and self.S_c + 1 > self.c * t and self.fault != "S_c unchecked":   # line 17
+            return self.at(18)
+        if unsure:                                                                            # lines 7 and 20
+            self.for_cost = True
+            return self.at(20, min(unsure, key=lambda i: self.arms[i].n) if self.order == "least" else unsure[0])
+        delta = min(abs(arm.rho - self.c) - sqrt(1.5 * log(t) / arm.n) for arm in self.arms)  # (7)
+        omega = delta / (2 + delta - self.c)                                                  # (6)
+        base = self.best(*self.bounds(3 * log(self.T if self.log == "T" else t)), self.c)     # lines 23 and 24
+        if len(base) == 1:
+            return self.at(24, *base)
+        rho = {i: self.arms[i].rho if i < self.K else 0 for i in base}
+        k, j = sorted(base, key=rho.get)                                                      # line 25
+        b = self.c * t - self.S_c - self.under_use * log(t) / omega**2                        # line 26
+        if b > rho[j]:                                                                        # lines 27 to 34
+            line, p = 28, 1 - omega
+        elif b < rho[k]:
+            line, p = 30, omega
+        else:
+            line, p = 33, min(max((b - rho[k]) / (rho[j] - rho[k]), omega), 1 - omega)
+        if self.fault == "no clip":
+            p = (b - rho[k]) / (rho[j] - rho[k])
+        return self.at(line, j if self.rng.random() < p else k)
+
+
+class LiteralOPS(Literal):
+    """Algorithm 1, with and without a row for the rounds that are left."""
+
+    radius, time_row = "3logT", True
+
+    def choose(self, t):
+        if self.S_c + 1 > self.c * t:                                                         # line 4
+            return SKIP
+        if (arm := self.unpulled()) is not None:                                              # line 2
+            return arm
+        width = {"3logT": 3 * log(self.T), "3logt": 3 * log(t), "2logT": 2 * log(self.T)}[self.radius]
+        mu, rho = self.bounds(width)
+        return self.draw(mu, rho, t) if self.time_row else self.one_row(mu, rho)
+
+    def draw(self, mu, rho, t):
+        plan = self.best(mu, rho, self.c * self.T - self.S_c, self.T - t + 1)                 # line 7
+        plan.pop(self.K, None)
+        total = sum(plan.values())                                                            # line 8
+        dear, *cheap = sorted(plan, key=lambda i: -rho[i])
+        return dear if not cheap or self.rng.random() < plan[dear] / total else cheap[0]
+
+    def one_row(self, mu, rho):
+        found = linprog([-m for m in mu], A_ub=[rho], b_ub=[self.c * self.T - self.S_c], method="highs")
+        self.solved += 1
+        if min(rho) == 0:                            # the reward is unbounded, with any arm that may be free
+            assert found.status != 0
+            return rho.index(0)
+        (arm,) = np.flatnonzero(found.x > 1e-9)
+        self.mixed += len({*rho}) > 1                # where it is a program at all
+        return int(arm)
+
+
+class LiteralPDS(LiteralOPS):
+    """Sweeps until two arms are known to be needed (the null arm may be one), then Algorithm 1 on them.
+
+    The programs of a sweep are solved by trying all pairs, and every 20th sweep by HiGHS as well.
+    """
+
+    needed, queue, sweeps = frozenset(), (), 0
+
+    def value(self, mu, rho, without=None):
+        """The best mean reward at a mean cost of at most c, without an arm: -inf where nothing is that cheap."""
+        arms = [(m, r) for i, (m, r) in enumerate(zip([*mu, 0], [*rho, 0], strict=True)) if i != without]
+        value = max([m for m, r in arms if r <= self.c]
+                    + [m + (n - m) * (self.c - r) / (s - r) for m, r in arms for n, s in arms if r <= self.c < s],
+                    default=-inf)
+        if self.sweeps % 20 == 1:
+            found = linprog([-m for m, _ in arms], A_ub=[[r for _, r in arms]], b_ub=[self.c],
+                            A_eq=[[1] * len(arms)], b_eq=[1], method="highs")
+            assert value == (pytest.approx(-found.fun, abs=1e-8) if found.status == 0 else -inf)
+            self.solved += 1
+        return value
+
+    def choose(self, t):
+        if self.S_c + 1 > self.c * t:
+            return SKIP
+        width = 2 * log(self.T)
+        if len(self.needed) < 2:
+            if not self.queue and self.arms[0].n > 0:
+                self.sweeps += 1
+                sure = self.value(*self.bounds(width, sign=-1))
+                self.needed |= {i for i in range(self.K + 1) if sure > self.value(*self.bounds(width), without=i)}
+            if len(self.needed) < 2:
+                arm, *self.queue = self.queue or range(self.K)
+                return arm
+        mu, rho = self.bounds(width)
+        arms = sorted(self.needed - {self.K})
+        real = {len(arms): self.K, **dict(enumerate(arms))}
+        few = LiteralOPS(self.c, self.T, self.bandit, self.rng, K=len(arms), S_c=self.S_c)
+        arm = few.draw([mu[i] for i in arms], [rho[i] for i in arms], t)
+        self.mixed, self.solved = self.mixed + few.mixed, self.solved + few.solved
+        return real[arm]
+
+
+class LiteralUSS(Literal):
+    """The best base for optimistic rewards and mean costs, and within a base a balance of what it was charged."""
+
+    lam = 9.0
+
+    def __init__(self, *args, **reading):
+        super().__init__(*args, **reading)
+        self.charged, self.times, self.base = {}, {}, None
+
+    def see(self, arm, reward, cost):
+        super().see(arm, reward, cost)
+        if self.base:
+            self.charged[self.base] += cost
+
+    def choose(self, t):
+        self.base = None
+        if self.S_c + 1 > self.c * t:
+            return SKIP
+        if (arm := self.unpulled()) is not None:
+            return arm
+        cost = [arm.rho for arm in self.arms]
+        base = self.best([arm.mu + self.lam * sqrt(2 * log(t) / arm.n) for arm in self.arms], cost, self.c)
+        if len(base) == 1:
+            return next(iter(base))
+        self.base = frozenset(base)
+        times, charged = self.times.setdefault(self.base, 0), self.charged.setdefault(self.base, 0.0)
+        self.times[self.base] += 1
+        cheap, dear = sorted(base, key=[*cost, 0].__getitem__)
+        arm = dear if charged <= self.c * times else cheap
+        return arm if arm < self.K else PASS
+
+
+class LiteralKnown(Literal):
+    """The best base for the true means; the dear arm if `threshold` may be spent, or by an independent draw."""
+
+    threshold, plan = 2.0, None
+
+    def choose(self, t):
+        if self.S_c + 1 > self.c * t:
+            return SKIP
+        costs = self.bandit.cost_means
+        self.plan = self.plan or self.best(self.bandit.reward_means, costs, self.c)
+        dear, *cheap = sorted(self.plan, key=lambda i: -[*costs, 0][i])
+        if cheap and not (self.S_c + self.threshold <= self.c * t if self.threshold
+                          else self.rng.random() < self.plan[dear]):
+            dear = cheap[0]
+        return dear if dear < self.K else PASS
+
+
+def literal_rounds(player, bandit, c, T, seed, upto=None, solve=inf, **reading):
+    """What a literal player does in each round, by position, up to a round or until it solved so many programs."""
+    order, upto = stream(seed, 0, ORDER).permutation(bandit.K), upto or T
+    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), upto) for arm in order]
+    costs = [bandit.costs[arm].sample(stream(seed, 0, COST, arm), upto) for arm in order]
+    bandit = cb.Bandit([bandit.rewards[arm] for arm in order], [bandit.costs[arm] for arm in order])
+    player, said = player(c, T, bandit, stream(seed, 0, POLICY), **reading), []
+    while len(said) < upto and player.solved < solve:
+        arm = player.choose(len(said) + 1)
+        said.append(arm)
+        if arm >= 0:
+            slot = player.arms[arm].n
+            player.see(arm, rewards[arm][slot], costs[arm][slot])
+    return said, player
+
+
+def rounds(policy, bandit, c, T, seed, upto=None):
+    """What the library does in each round, by position: there is a checkpoint at every round."""
+    t = np.arange(1, (upto or T) + 1)
+    runs = cb.simulate({"p": policy}, bandit, cb.AnytimeBudget(c, T), seed=seed, checkpoints=t / T)
+    pulls = np.diff(runs.pulls[0, 0][:, stream(seed, 0, ORDER).permutation(bandit.K)], axis=0, prepend=0)
+    skips = np.diff(runs.skips[0, 0], prepend=0)
+    assert ((pulls.sum(axis=1) + skips) <= 1).all() and (runs.rounds[0, 0] == t).all()
+    return np.where(pulls.any(axis=1), pulls.argmax(axis=1), np.where(skips == 1, SKIP, PASS)).tolist()
+
+
+def compare(policy, player, bandit, c, T, seed=0, upto=None, solve=inf, **reading):
+    said, player = literal_rounds(player, bandit, c, T, seed, upto, solve, **reading)
+    assert rounds(policy(**reading), bandit, c, T, seed, len(said)) == said
+    return player, said
+
+
+SUAK_READINGS = [{}, {"under_use": 0.0, "log": "T"}, {"counting": "coming", "under_use": 0.1},
+                 {"counting": "needed", "order": "first", "under_use": 0.0},
+                 {"counting": "needed", "log": "T", "under_use": 0.1},
+                 {"counting": "coming", "order": "first", "under_use": 0.02, "log": "T"}]
+
+
+@pytest.mark.parametrize("reading", SUAK_READINGS, ids=str)
+def test_suak_round_for_round_while_it_is_unsure(reading):
+    for seed, (bandit, c) in enumerate([(FIGURE_1, 0.5), (FIGURE_2, 0.5), (random_bandit(1, 4), 0.3),
+                                        (random_bandit(2, 1), 1.0)]):
+        player, said = compare(cb.SUAK, LiteralSUAK, bandit, c, 500, seed, **reading)
+        # The first unsure arm stays the first for long.
+        assert player.phase == 1 and {*said} - {SKIP} == {*range(1 if player.order == "first" else bandit.K)}
+
+
+# Which lines of phase 2 a case meets; at line 24 an arm is best alone.
+SURE = [("three", 0, {16, 20, 30}), ("three", 1, {16, 18, 20, 28}), ("three", 2, {16, 20, 28, 30, 33}),
+        ("three", 3, {16, 18, 20, 28}), ("three", 4, {16, 20, 28, 30, 33}), ("two dear", 5, {16, 20, 28, 30, 33}),
+        ("two dear", 1, {16, 18, 20, 28}), ("two cheap", 1, {20, 28}), ("all cheap", 0, {20, 24})]
+
+
+@pytest.mark.parametrize(("name", "reading", "lines"), SURE)
+def test_suak_round_for_round_when_it_is_sure(name, reading, lines):
+    """Of phase 2 the first 200 rounds with a program."""
+    bandit, c = FAR[name]
+    player, _ = compare(cb.SUAK, LiteralSUAK, bandit, c, 10**8, reading, 13_000, 200, **SUAK_READINGS[reading])
+    assert player.solved == 200 and player.mixed == (0 if name == "all cheap" else 200)
+    assert {line for phase, line in player.met if phase == 2} == lines
+
+
+def test_a_wrong_suak_is_found_out():
+    """With a deliberate error the transcription parts from the library, and would fail the tests above."""
+    bandit, c = FAR["three"]
+    said = rounds(cb.SUAK(under_use=0.0), bandit, c, 10**8, 1, 12_500)
+    for fault in (None, "S_c unchecked", "no clip", "log T"):
+        wrong, _ = literal_rounds(LiteralSUAK, bandit, c, 10**8, 1, 12_500, 200, under_use=0.0, fault=fault)
+        assert (said[:len(wrong)] == wrong) == (fault is None)
+
+
+@pytest.mark.parametrize(("name", "reading"), [("three", {"counting": "coming"}), ("three", {"counting": "needed"}),
+                                               ("three", {"order": "first"}), ("three", {"under_use": 0.0}),
+                                               ("two cheap", {"log": "T"})])
+def test_readings_of_suak_differ(name, reading):
+    """In such runs: so no reading is tested by another's transcription."""
+    ends = [cb.simulate({"p": cb.SUAK(**{"under_use": 0.1, **each})}, FAR[name][0], cb.AnytimeBudget(0.5, 10**8),
+                        seed=1, checkpoints=np.array([2, 12_000]) / 10**8) for each in ({}, reading)]
+    assert not same(*ends)
+
+
+OPS_READINGS = [{}, {"radius": "3logt"}, {"radius": "2logT"}, {"time_row": False}]
+
+
+@pytest.mark.parametrize("reading", OPS_READINGS, ids=str)
+def test_ops_round_for_round(reading):
+    for name in ("two dear", "poor"):
+        player, _ = compare(cb.OnePhaseSkip, LiteralOPS, *FAR[name], 500, 1, **reading)
+        # Without the row the program has no bound as long as an arm may be free.
+        assert player.mixed > (30 if player.time_row or name == "two dear" else -1)
+    for seed, (bandit, c) in enumerate([(FIGURE_1, 0.5), (FIGURE_2, 0.5), (random_bandit(3, 5), 0.8)]):
+        compare(cb.OnePhaseSkip, LiteralOPS, bandit, c, 60, seed, **reading)
+
+
+def test_ops_knows_how_many_rounds_are_left():
+    """The row decides: where little is left to learn, an arm alone has the best ratio, but a mixture pays more."""
+    bandit, c = FAR["poor"]
+    with_row, without = (rounds(cb.OnePhaseSkip(time_row=row), bandit, c, 5000, 0) for row in (True, False))
+    late = [len(set(said[-500:]) - {SKIP}) for said in (with_row, without)]
+    assert with_row != without and late[0] >= 2
+
+
+def test_pds_round_for_round():
+    # One arm is needed, and the null arm.
+    for seed, (bandit, c) in enumerate([(cb.Bandit(betas(0.9), betas(0.95)), 0.5),
+                                        (cb.Bandit(betas(0.95, 0.1), [cb.Constant(1.0), *betas(0.9)]), 0.5)]):
+        player, _ = compare(cb.PrimalDualSkip, LiteralPDS, bandit, c, 1000, seed)
+        assert player.needed == {np.argmax(player.bandit.reward_means), bandit.K} and player.solved > 100
+    # A mixture of two.
+    bandit = cb.Bandit([cb.Constant(0.5), cb.Constant(1.0)], [cb.Constant(0.0), cb.Constant(1.0)])
+    player, _ = compare(cb.PrimalDualSkip, LiteralPDS, bandit, 0.5, 4500, solve=600)
+    assert player.needed == {0, 1} and player.mixed > 100
+    # The sweeps do not end.
+    player, said = compare(cb.PrimalDualSkip, LiteralPDS, FIGURE_2, 0.5, 400)
+    pulled = [arm for arm in said if arm != SKIP]
+    assert not player.needed and pulled == [i % 8 for i in range(len(pulled))] and len(pulled) > 100
+
+
+@pytest.mark.parametrize("lam", [9.0, 0.5])
+def test_uss_round_for_round(lam):
+    for seed, (bandit, c, T) in enumerate([(FIGURE_1, 0.5, 150), (FIGURE_2, 0.5, 150), (random_bandit(4, 4), 0.3, 150),
+                                           (cb.Bandit(betas(0.9, 0.5), betas(0.9, 0.7)), 0.5, 150)]):
+        player, _ = compare(cb.UCBSimplexSkip, LiteralUSS, bandit, c, T, seed, lam=lam)
+        assert player.mixed > 20
+
+
+@pytest.mark.parametrize("threshold", [2.0, 5.0, None])
+def test_known_means_round_for_round(threshold):
+    said = set()
+    for seed, (bandit, c) in enumerate([(FIGURE_1, 0.5), (FIGURE_2, 0.5), *FAR.values(), (random_bandit(5, 5), 0.4)]):
+        said.update(compare(cb.KnownMeans, LiteralKnown, bandit, c, 500, seed, threshold=threshold)[1])
+    assert said >= {SKIP, PASS, 0, 1}
+
+
+# ---- the best mixture -------------------------------------------------------------------------------
+
+def highs(mu, rho, rate):
+    found = linprog(-np.asarray(mu), A_ub=[rho, np.ones(len(mu))], b_ub=[rate, 1], method="highs")
+    assert found.status == 0
+    return -found.fun
+
+
+def mixtures(kind, rng):
+    """Rewards, costs and a rate; the grid's are exact, so that ties are ties."""
+    K, rate = int(rng.integers(1, 8)), float(rng.choice([0.25, 0.5, 0.75, 1.0]))
+    mu, rho = rng.integers(0, 9, K) / 8, rng.integers(0, 9, K) / 8
+    return {"random": lambda: (rng.random(K), rng.random(K), float(rng.uniform(0.01, 1))),
+            "grid": lambda: (mu, rho, rate),
+            "equal costs": lambda: (mu, np.full(K, rho[0]), rate),
+            "at the rate": lambda: (mu, np.where(rng.random(K) < 0.5, rate, rho), rate),
+            "collinear": lambda: (0.25 + rho / 2, rho, rate),
+            "through the origin": lambda: (rho / 2, rho, rate),
+            "no reward": lambda: (0 * mu, rho, rate),
+            "all above": lambda: (mu, rate + (1 + rho) / 8, rate),
+            "all below": lambda: (mu, rho * rate, rate),
+            "twins": lambda: (np.repeat(mu, 2), np.repeat(rho, 2), rate)}[kind]()
+
+
+@pytest.mark.parametrize("kind", ["random", "grid", "equal costs", "at the rate", "collinear", "through the origin",
+                                  "no reward", "all above", "all below", "twins"])
+def test_the_best_mixture_and_its_prices(kind):
+    """As good as HiGHS finds, feasible, and proved by its prices; a single arm where that is as good."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        mu, rho, rate = mixtures(kind, rng)
+        value, shares, price, floor = cb.optimum.mixture(mu, rho, rate)
+        assert value == pytest.approx(highs(mu, rho, rate), abs=1e-9)
+        assert value == pytest.approx(shares @ mu, abs=1e-12) == floor + price * rate
+        assert (shares >= 0).all() and shares.sum() <= 1 + 1e-12 and shares @ rho <= rate + 1e-12
+        assert (shares > 0).sum() <= 2
+        assert price >= 0 and floor >= -1e-12 and (mu <= floor + price * rho + 1e-12).all()
+        alone = np.flatnonzero((rho <= rate) & (mu >= value - 1e-12) & (mu > 0))
+        if len(alone):
+            assert shares.tolist() == np.eye(len(mu))[alone[0]].tolist()
+
+
+def test_the_best_mixture_by_brute_force():
+    """Many more than HiGHS could: all pairs of arms, of which one may be the null arm."""
+    rng = np.random.default_rng(8)
+    for _ in range(1000):
+        mu, rho, rate = mixtures(rng.choice(["random", "grid", "at the rate"]), rng)
+        m, r = np.append(mu, 0), np.append(rho, 0)
+        with np.errstate(all="ignore"):
+            mixed = m[:, None] + (m - m[:, None]) * (rate - r[:, None]) / (r - r[:, None])
+        mixed = np.where((r[:, None] <= rate) & (r > rate), mixed, 0)
+        assert cb.optimum.mixture(mu, rho, rate).value == pytest.approx(max(mixed.max(), m[r <= rate].max()), abs=1e-12)
+
+
+@pytest.mark.parametrize(("bandit", "rate", "value", "shares", "price", "floor"), [
+    # From (cost, reward) = (.3, .45) to (.8, .8) the slope is .35/.5 = .7; at .5: .45 + .2 x .7 = .59.
+    (FIGURE_1, 0.5, 0.59, {0: 0.6, 2: 0.4}, 0.7, 0.24),
+    # From (.3, .45) to (.75, .9) it is 1; at .5: .65; (.4, .52), (.6, .72), (.7, .84), (.8, .92) lie below .15 + x.
+    (FIGURE_2, 0.5, 0.65, {1: 5 / 9, 5: 4 / 9}, 1.0, 0.15),
+    # Below all costs, the best ratio .9/.75 = 1.2 with the null arm: .2 x 1.2 = .24, unless .35/.25 = 1.4 or
+    # .45/.3 = 1.5, which is the best: .3.
+    (FIGURE_2, 0.2, 0.3, {1: 2 / 3}, 1.5, 0.0),
+    (FIGURE_2, 1.0, 0.92, {6: 1.0}, 0.0, 0.92),
+])
+def test_the_best_mixture_by_hand(bandit, rate, value, shares, price, floor):
+    found = cb.optimum.mixture(bandit.reward_means, bandit.cost_means, rate)
+    given = np.zeros(bandit.K)
+    given[list(shares)] = list(shares.values())
+    assert found.value == pytest.approx(value) and found.shares == pytest.approx(given, abs=1e-12)
+    assert (found.price, found.floor) == pytest.approx((price, floor), abs=1e-12)
+
+
+def test_the_best_base_of_many_is_the_first():
+    """Ties by hand: the best arm alone, at the lowest position; of equal dear arms the first; K is the null arm."""
+    bases = {(1.0, 1.0, 0.5): (0.0, 0.0, 0.0), (0.5, 0.5, 0.5): (0.5, 0.0, 0.9), (0.5, 1.0, 1.0): (0.0, 1.0, 1.0),
+             (0.0, 0.0, 0.0): (0.1, 0.5, 0.9), (0.5, 0.5, 0.25): (0.75, 0.75, 0.25)}
+    found = [suak.bridge(np.array([*mu, 0.0]), np.array([*rho, 0.0]), 0.5) for mu, rho in bases.items()]
+    assert found == [(0, -1), (0, -1), (0, 1), (3, -1), (2, 0)]
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"rewards": [0.5, np.nan]}, "rewards = .*must be finite"), ({"rewards": "a"}, "rewards = 'a': must be a sequence"),
+    ({"costs": [0.5, -0.1]}, "costs = .*must be finite, 0 or more"), ({"costs": [0.5, inf]}, "costs = .*finite"),
+    ({"costs": [0.5]}, r"costs = \[0.5\]: must be as many as rewards \(2\)"),
+    ({"rate": 0}, "rate = 0: must be a finite number above 0"), ({"rate": np.nan}, "rate = nan: .*above 0")])
+def test_a_mixture_of_nonsense(change, message):
+    with pytest.raises(ValueError, match=message):
+        cb.optimum.mixture(**{"rewards": [0.5, 0.6], "costs": [0.4, 0.9], "rate": 0.5, **change})
+
+
+# ---- the constraint ---------------------------------------------------------------------------------
+
+@cb.choose
+def careful(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """The arms in turn, when one can be afforded; a little is left for rounding."""
+    if cost.sum() + 1.0 + 1e-9 > problem[0] * t:
+        return -1
+    return t % (len(n) + 1) if t % (len(n) + 1) < len(n) else -2
+
+
+MINE = cb.ChoosePolicy(careful, prepare=lambda problem: [problem.rate])
+
+laws = st.one_of(st.builds(cb.Beta, st.floats(0.2, 9), st.floats(0.2, 9)), st.builds(cb.Bernoulli, st.floats(0, 1)),
+                 st.sampled_from([0.0, 0.1, 0.3, 1 / 3, 0.7, 1.0]).map(cb.Constant), st.just("rate"))
+
+
+@settings(max_examples=25)
+@given(costs=st.lists(laws, min_size=1, max_size=5), rate=st.one_of(st.floats(0.02, 1), st.sampled_from([0.1, 0.3, 1])),
+       seed=st.integers(0, 2**32))
+@pytest.mark.filterwarnings("ignore:an arm costs c")
+def test_the_constraint_holds_after_every_round(costs, rate, seed):
+    """Exactly, in floating point, and by sums of our own."""
+    T, costs = 100, [cb.Constant(rate) if law == "rate" else law for law in costs]
+    bandit = cb.Bandit([cb.Beta(2, 1)] * len(costs), costs)
+    runs = cb.simulate({**EVERYONE, "mine": MINE}, bandit, cb.AnytimeBudget(rate, T), seed=seed, checkpoints=T)
+    assert (runs.spent <= rate * np.arange(1, T + 1)).all()
+    assert (runs.skips + runs.pulls.sum(axis=-1) <= runs.rounds).all()
+    assert (runs.rounds == np.arange(1, T + 1)).all()
+    stacks = [law.sample(stream(seed, 0, COST, arm), T) for arm, law in enumerate(bandit.costs)]
+    for pulls, spent in zip(runs.pulls[:, 0], runs.spent[:, 0], strict=True):
+        charged, new = 0.0, np.diff(pulls, axis=0, prepend=0)
+        for t in range(T):
+            for arm in np.flatnonzero(new[t]):
+                charged += stacks[arm][pulls[t, arm] - 1]
+            assert charged == spent[t]
+
+
+@cb.choose
+def careless(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return -1 if t < params[0] else 0
+
+
+def test_a_pull_that_could_break_the_constraint_is_an_error():
+    """Even if it would not: what counts is the most that it can cost."""
+    bandit, stop = cb.Bandit([cb.Bernoulli(0.5)], [cb.Discrete((0.0, 0.75), (0.999, 0.001))]), cb.AnytimeBudget(0.25, 9)
+    with pytest.raises(RuntimeError, match=r"'mine', replication 2, round 2: .*an arm that would exceed the budget"):
+        cb.simulate({"mine": cb.ChoosePolicy(careless, (2,))}, bandit, stop, replications=[2])
+    # At round 3 there is 0.75; if the pull costs nothing, as is likely, the next may come at once.
+    runs = cb.simulate({"mine": cb.ChoosePolicy(careless, (3,))}, bandit, stop)
+    assert runs.pulls[0, 0, -1, 0] == 7 and runs.skips[0, 0, -1] == 2
+
+
+def test_skips_and_passes():
+    """Both are rounds, and only the first are skips."""
+    bandit = cb.Bandit([cb.Constant(0.5)] * 2, [cb.Constant(0.0)] * 2)
+    runs = cb.simulate({"mine": MINE}, bandit, cb.AnytimeBudget(0.5, 30), checkpoints=10)
+    # Rounds 1 and 2 are skipped: 1 + 1e-9 > 0.5 t. Of the other 28 every third is passed: 5, 8, ..., 29.
+    assert runs.rounds[0, 0].tolist() == list(range(3, 31, 3)) and (runs.skips[0, 0] == 2).all()
+    assert sorted(runs.pulls[0, 0, -1]) == [9, 10]
+
+
+@cb.choose
+def off_the_map(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return int(params[0]) if t == 7 else -1
+
+
+@pytest.mark.parametrize("arm", [3, -3])
+def test_an_arm_out_of_range_under_an_anytime_budget(arm):
+    with pytest.raises(RuntimeError, match=r"'mine', replication 0, round 7: .*0 to 2, -1 to skip and -2 to pass"):
+        cb.simulate({"mine": cb.ChoosePolicy(off_the_map, (arm,))}, FIGURE_1, cb.AnytimeBudget(0.5, 20), checkpoints=9)
+
+
+class Played(Policy):
+    skips = True
+
+    def play(self, run, problem, rng):
+        raise AssertionError("something was played")
+
+
+NO_SKIPS = {**POLICIES, "KUBE": cb.KUBE(), "fractional KUBE": cb.FractionalKUBE(), "eps-first": cb.EpsilonFirst(0.1),
+            "eps-greedy": cb.EpsilonGreedy(5, 0.1), "UCB1": cb.UCB1(), "UCB-BV1": cb.UCBBV1(), "CB": cb.CB(0.1, 1.0),
+            "Budget-CB": cb.BudgetCB(0.1, 1.0)}
+
+
+@pytest.mark.parametrize("label", NO_SKIPS)
+def test_who_cannot_skip_is_refused(label):
+    with pytest.raises(ValueError, match=r"policies\['p'\] = .*: must be able to skip rounds under an anytime budget"):
+        cb.simulate({"first": Played(), "p": NO_SKIPS[label]}, FIGURE_1, cb.AnytimeBudget(0.5, 100))
+
+
+@pytest.mark.parametrize("label", EVERYONE)
+@pytest.mark.parametrize("stop", [cb.Budget(10), cb.HardBudget(10)])
+def test_without_an_anytime_budget_they_are_refused(label, stop):
+    bandit = cb.Bandit(betas(0.5, 0.5), [cb.Constant(0.5)] * 2)
+    with pytest.raises(ValueError, match=r"stop = .*needs AnytimeBudget\(rate, horizon\)"):
+        cb.simulate({"p": EVERYONE[label]}, bandit, stop)
+
+
+# ---- runs -------------------------------------------------------------------------------------------
+
+def test_as_printed_nothing_is_ever_pulled():
+    """S_p(0) + 1 > c N_p(0) = 0, and neither ever changes."""
+    for bandit, rate in [(FIGURE_1, 0.5), (FIGURE_2, 1.0)]:
+        runs = cb.simulate({"p": cb.SUAK(counting="printed")}, bandit, cb.AnytimeBudget(rate, 1000), checkpoints=4)
+        assert runs.skips[0, 0].tolist() == [250, 500, 750, 1000] == runs.rounds[0, 0].tolist() and not runs.pulls.any()
+
+
+STUDY = {"bandits": FIGURE_1, "stop": cb.AnytimeBudget(0.5, 600), "replications": 2, "seed": 5}
+FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
+
+
+def test_nobody_passes_but_who_mixes_with_the_null_arm():
+    runs = cb.simulate(EVERYONE, FAR["two dear"][0], cb.AnytimeBudget(0.5, 4000))
+    passes = (runs.rounds - runs.skips - runs.pulls.sum(axis=-1))[:, 0, -1]
+    assert {label for label, count in zip(EVERYONE, passes, strict=True) if count} == {"USS", "threshold", "draws"}
+
+
+def test_neither_workers_nor_company_change_a_bit():
+    runs = cb.simulate(EVERYONE, **STUDY)
+    assert same(runs, cb.simulate(EVERYONE, **STUDY, n_jobs=2))
+    for i, (label, policy) in enumerate(EVERYONE.items()):
+        alone = cb.simulate({label: policy}, **STUDY)
+        assert all(np.array_equal(getattr(alone, name)[0], getattr(runs, name)[i]) for name in FIELDS)
+
+
+def test_checkpoints_are_rounds_and_change_nothing():
+    runs = cb.simulate(EVERYONE, **STUDY, checkpoints=600)
+    for marks in (1, 7, [0.0001, 0.1, 0.10001, 0.9]):
+        fewer = cb.simulate(EVERYONE, **STUDY, checkpoints=marks)
+        at = np.ceil(np.round(fewer.fractions * 600, 6)).astype(int)
+        assert (fewer.rounds == at).all()
+        assert all(np.array_equal(getattr(fewer, name), getattr(runs, name)[:, :, at - 1]) for name in FIELDS)
+
+
+def low_level(policy, bandit, stop, seed, fractions, page=None):
+    """The arrays of one run below `simulate`, with pages of a size of our own."""
+    order, fractions = stream(seed, 0, ORDER).permutation(bandit.K), np.asarray(fractions)
+    top, *limits = stop.limits(bandit)
+    run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.marks(fractions), 10**6, top[order], *limits,
+                     stop.ends(fractions))
+    assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
+    return run.pulls_at, run.clock_at, run.purse_at
+
+
+@pytest.mark.parametrize("label", [*EVERYONE, "mine"])
+def test_neither_pages_nor_checkpoints_at_their_ends_change_a_bit(label):
+    """A checkpoint at every round: in some of them a stack runs out."""
+    policy, stop = {**EVERYONE, "mine": MINE}[label], cb.AnytimeBudget(1.0, 240)
+    bandit = cb.Bandit([cb.Beta(2, 1)], [cb.Constant(0.75)])
+    whole = low_level(policy, bandit, stop, 0, [1.0])
+    for page in (16, 1, 256):
+        pieces = low_level(policy, bandit, stop, 0, np.arange(1, 241) / 240, page)
+        assert all(np.array_equal(piece[-1], end[-1]) for piece, end in zip(pieces, whole, strict=True))
+        assert pieces[1][:, 0].tolist() == list(range(1, 241))
+    assert {16, 48} <= {*pieces[0][:, 0]}                            # pages of 16 are drawn by 1, 2, 4, ...
+    for page in (1, 4):
+        assert all(map(np.array_equal, low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1], page),
+                       low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1])))
+
+
+def bits():
+    """Hashes of runs in which every rule plays, SUAK's second phase included."""
+    short = cb.simulate(EVERYONE, FIGURE_1, cb.AnytimeBudget(0.5, 300), checkpoints=5)
+    long = [cb.simulate({"p": cb.SUAK(under_use=0.0)}, bandit, cb.AnytimeBudget(c, 8000)) for bandit, c in
+            (FAR["cheap and dear"], FAR["all cheap"])]
+    known = cb.simulate({"p": cb.PrimalDualSkip()}, cb.Bandit(betas(0.9), betas(0.95)), cb.AnytimeBudget(0.5, 1000))
+    return [digest(*(getattr(runs, name) for name in FIELDS)) for runs in (short, *long, known)]
+
+
+def test_without_the_compiler_not_a_bit_changes():
+    assert in_plain_python("test_suak", "m.bits()") == bits()
+
+
+def test_the_store_tells_anytime_budgets_apart(tmp_path):
+    changes = [{}, {"stop": cb.AnytimeBudget(0.5, 599)}, {"stop": cb.AnytimeBudget(0.4, 600)}]
+    for change in (*changes, {}):
+        assert same(cb.simulate(EVERYONE, **{**STUDY, **change}, store=tmp_path / "s"),
+                    cb.simulate(EVERYONE, **{**STUDY, **change}))
+    pairs = pairwise(cb.simulate(EVERYONE, **{**STUDY, **change}) for change in changes)
+    assert not any(same(a, b) for a, b in pairs)
+
+
+def test_readings_are_kept_apart_in_the_store(tmp_path):
+    for reading in SUAK_READINGS:
+        runs = [cb.simulate({"p": cb.SUAK(**reading)}, *FAR["all cheap"][:1], cb.AnytimeBudget(0.5, 9000), store=store)
+                for store in (tmp_path / "s", None)]
+        assert same(*runs)
+
+
+# ---- regret -----------------------------------------------------------------------------------------
+
+def test_regret_is_gaps_idle_rounds_and_unspent_budget():
+    """The identity of its documentation, term by term, on fresh bandits."""
+    def fresh(rng):
+        K = 5
+        return cb.Bandit(betas(*rng.uniform(0.05, 0.95, K)), betas(*rng.uniform(0.05, 0.95, K)))
+
+    runs = cb.simulate(EVERYONE, fresh, lambda each: cb.AnytimeBudget(each.cost_means.mean(), 400), 8, checkpoints=5)
+    regret, t = cb.regret.anytime(runs), runs.rounds
+    assert regret.shape == runs.spent.shape and (np.diff(t, axis=-1) == 80).all()
+    for r, (bandit, stop) in enumerate(zip(runs.bandits, runs.stops, strict=True)):
+        _, _, price, floor = cb.optimum.mixture(bandit.reward_means, bandit.cost_means, stop.rate)
+        n, mu, rho = runs.pulls[:, r], bandit.reward_means, bandit.cost_means
+        gaps, idle = n @ (floor + price * rho - mu), floor * (t[:, r] - n.sum(axis=-1))
+        assert (gaps >= -1e-9).all() and (idle >= -1e-9).all()
+        assert regret[:, r] == pytest.approx(gaps + idle + price * (stop.rate * t[:, r] - n @ rho), abs=1e-9)
+        assert regret[:, r] == pytest.approx(t[:, r] * highs(mu, rho, stop.rate) - n @ mu, abs=1e-6)
+
+
+def test_regret_of_what_is_not_kept():
+    reduced = cb.simulate(EVERYONE, **STUDY, reduce=lambda runs: {"regret": cb.regret.anytime(runs)})
+    assert np.array_equal(reduced["regret"], cb.regret.anytime(cb.simulate(EVERYONE, **STUDY)))
+
+
+def test_regret_by_hand():
+    # An arm that pays 0.6 and costs 1 at c = 1/2: r* = 0.3. The first pull is in round 2, then in every second round.
+    bandit = cb.Bandit([cb.Constant(0.6)], [cb.Constant(1.0)])
+    runs = cb.simulate({"k": cb.KnownMeans(1.0)}, bandit, cb.AnytimeBudget(0.5, 5), checkpoints=5)
+    assert runs.pulls[0, 0, :, 0].tolist() == [0, 1, 1, 2, 2] and runs.skips[0, 0].tolist() == [1, 1, 2, 2, 3]
+    assert cb.regret.anytime(runs)[0, 0] == pytest.approx([0.3, 0, 0.3, 0, 0.3])
+
+
+def test_each_regret_belongs_to_its_budget():
+    runs = cb.simulate({"k": cb.KnownMeans()}, FIGURE_1, cb.AnytimeBudget(0.5, 50))
+    for regret, message in ((cb.regret.budgeted, "must be a budget"), (cb.regret.knapsack, "must be a HardBudget")):
+        with pytest.raises(ValueError, match=rf"stop = AnytimeBudget\(.*{message}"):
+            regret(runs)
+    with pytest.raises(ValueError, match=r"stop = Budget\(total=5\): must be an AnytimeBudget"):
+        cb.regret.anytime(cb.simulate({"i": cb.IUCB()}, FIGURE_1, cb.Budget(5)))
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("rate", "horizon", "message"), [
+    *[(rate, 10, r"rate = .*: must be a number in \(0, 1\]")
+      for rate in (0, -0.1, 1.0001, np.nan, inf, "a", None, True)],
+    *[(0.5, T, "horizon = .*: must be a whole number, 1 or more") for T in (0, -3, 2.5, np.nan, "a", None, True)]])
+def test_rate_and_horizon(rate, horizon, message):
+    with pytest.raises(ValueError, match=message):
+        cb.AnytimeBudget(rate, horizon)
+
+
+@pytest.mark.parametrize("law", [cb.Discrete((0.5, 1.5), (0.9, 0.1)), cb.Discrete((-0.5, 0.5), (0.1, 0.9)),
+                                 cb.Constant(1.01), cb.TruncatedNormal(0.5, 1.0, 0.0, 1.5)])
+@pytest.mark.parametrize("policy", [cb.SUAK(), MINE])
+def test_costs_must_be_between_0_and_1(law, policy):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0), law])
+    with pytest.raises(ValueError, match=r"cost of arm 1 = .*: under an anytime budget every cost must be in \[0, 1\]"):
+        cb.simulate({"first": Played(), "p": policy}, bandit, cb.AnytimeBudget(0.5, 10))
+
+
+@pytest.mark.parametrize("label", EVERYONE)
+def test_rewards_must_be_between_0_and_1(label):
+    bandit = cb.Bandit([cb.Constant(2.0)], [cb.Constant(1.0)])
+    with pytest.raises(ValueError, match=r"reward support = \(2.0, 2.0\): policy 'p' .* for rewards in \(0.0, 1"):
+        cb.simulate({"first": Played(), "p": EVERYONE[label]}, bandit, cb.AnytimeBudget(0.5, 10))
+
+
+def test_a_horizon_beyond_max_rounds():
+    with pytest.raises(ValueError, match=r"max_rounds = 99: must be at least the horizon \(100\)"):
+        cb.simulate({"first": Played()}, FIGURE_1, cb.AnytimeBudget(0.5, 100), max_rounds=99)
+    assert cb.simulate({"p": MINE}, FIGURE_1, cb.AnytimeBudget(0.5, 100), max_rounds=100).rounds[0, 0, -1] == 100
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    *[(lambda bad=bad: cb.UCBSimplexSkip(bad), "lam = .*: must be a finite number above 0")
+      for bad in (0, -1, np.nan, inf, "a")],
+    *[(lambda bad=bad: cb.KnownMeans(bad), "threshold = .*: must be a finite number above 0")
+      for bad in (0, -1, np.nan, inf, "a")],
+    *[(lambda bad=bad: cb.SUAK(under_use=bad), "under_use = .*: must be a number, 0 or more")
+      for bad in (-0.1, np.nan, inf, "a", None)],
+    (lambda: cb.SUAK(log="s"), r"log = 's': must be one of \('t', 'T'\)"),
+    (lambda: cb.SUAK(counting="pulls"), "counting = 'pulls': must be one of .*'skips', 'coming', 'needed', 'printed'"),
+    (lambda: cb.SUAK(order=0), r"order = 0: must be one of \('least', 'first'\)"),
+    (lambda: cb.OnePhaseSkip("3 log T"), r"radius = '3 log T': must be one of \('3logT', '3logt', '2logT'\)"),
+    (lambda: cb.OnePhaseSkip(time_row=1), "time_row = 1: must be True or False")])
+def test_readings_that_do_not_exist(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_cost_of_exactly_c_is_warned_of_and_never_resolved():
+    bandit = cb.Bandit(betas(0.9, 0.5), [*betas(0.5), cb.Constant(0.0)])
+    with pytest.warns(UserWarning, match=r"an arm costs c = 0.5 in expectation: SUAK can never tell"):
+        runs = cb.simulate({"SUAK": cb.SUAK()}, bandit, cb.AnytimeBudget(0.5, 20_000), checkpoints=4)
+    # Once the other arm is known to be cheap, all pulls are of this one.
+    late = np.diff(runs.pulls[0, 0], axis=0)[-1]
+    assert late[1] < 500 < 4000 < late[0] and (runs.spent <= 0.5 * runs.rounds).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cb.simulate({**EVERYONE}, FIGURE_1, cb.AnytimeBudget(0.5, 50))
+        cb.simulate({"p": cb.OnePhaseSkip()}, bandit, cb.AnytimeBudget(0.5, 50))
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 5])
+def test_a_horizon_too_short_for_every_arm(horizon):
+    runs = cb.simulate(EVERYONE, FIGURE_2, cb.AnytimeBudget(0.5, horizon), 3, checkpoints=1)
+    assert (runs.rounds == horizon).all() and (runs.unpulled[:5] > 0).all() and (runs.spent <= 0.5 * horizon).all()
+    assert np.isfinite(cb.regret.anytime(runs)).all()
