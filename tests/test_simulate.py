@@ -28,7 +28,7 @@ PLAYED = {
     "omega 1/4": "fcdd006f0223275b", "omega 1": "788225ecfd04404c", "omega* 1/4": "57365fdd887bd945",
     "m": "34b908a261cbc2ae", "c": "83777b908e8d8fe2", "i": "63464543c7935e55", "Budget-UCB": "95101cb1c73fddf9",
     "UCB-SC+": "cfc1c589284b82ad", "UCB-B2": "0a849d66a3ea3629", "b-greedy": "bd3f7440b5e7d59a",
-    "BTS": "fbf7f04c6c4bd769", "BTS naive": "35b79e0f5a2496f6",
+    "BTS": "6af94a86b58edc67", "BTS naive": "35b79e0f5a2496f6",
 }
 
 
