@@ -52,8 +52,8 @@ from .stops import AnytimeBudget, Budget, HardBudget, Horizon
 from .store import StoreError
 
 # Loaded when first used: they bring pandas, matplotlib or scipy along.
-_LATER = {"ads": None, "bounds": None, "figures": None, "intervals": None, "ledger": None, "optimum": None,
-          "polytopes": None, "progress": None, "statistics": None, "asymmetric_interval": "intervals",
+_LATER = {"ads": None, "bounds": None, "factory": None, "figures": None, "intervals": None, "ledger": None,
+          "optimum": None, "polytopes": None, "progress": None, "statistics": None, "asymmetric_interval": "intervals",
           "paired": "statistics"}
 
 __all__ = ["AnytimeBudget", "BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "BlindETC", "Budget", "BudgetCB",
