@@ -1,6 +1,6 @@
 # The interface of the compendium; `make help` lists what it can do. Works with GNU make 3.81 (macOS) and later.
 
-NOTEBOOKS = omega_ucb kube budget_ucb suak
+NOTEBOOKS = omega_ucb kube budget_ucb suak cost_subsidy
 
 # Everything that is made and not committed.
 BUILD = build

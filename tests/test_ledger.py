@@ -155,7 +155,8 @@ def test_committed_verdicts_follow_from_their_intervals(path):
 
 
 @pytest.mark.parametrize(("notebook", "letter", "last"),
-                         [("omega_ucb", "O", 14), ("kube", "K", 9), ("budget_ucb", "B", 14), ("suak", "S", 12)])
+                         [("omega_ucb", "O", 14), ("kube", "K", 9), ("budget_ucb", "B", 14), ("suak", "S", 12),
+                          ("cost_subsidy", "C", 13)])
 def test_every_claim_of_a_paper_is_judged(notebook, letter, last):
     rows = pd.read_csv(ROOT / "figures" / notebook / "ledger.csv")
     assert set(ledger.load(CLAIMS, letter)) == set(rows.id[rows.reading == "primary"])

@@ -13,13 +13,15 @@ import costbandits as cb
     (0.57, 2 * 10**9, 1_140_000_000), (0.1, 3, 1), (1.0, 1, 1)])
 def test_a_checkpoint_is_due_at_a_round(fraction, horizon, end):
     """At f T rounded up, where f T may be a little more than whole only because 0.07 x 100 is in floating point."""
-    assert cb.AnytimeBudget(0.5, horizon).ends(np.array([fraction])).tolist() == [end]
+    for stop in (cb.AnytimeBudget(0.5, horizon), cb.Horizon(horizon)):
+        assert stop.ends(np.array([fraction])).tolist() == [end]
 
 
 @given(horizon=st.integers(1, 10**7), steps=st.integers(1, 60))
 def test_equal_steps_end_at_the_horizon(horizon, steps):
-    ends = cb.AnytimeBudget(0.5, horizon).ends(np.arange(1, steps + 1) / steps)
-    assert ends.tolist() == [-(-horizon * i // steps) for i in range(1, steps + 1)]
+    for stop in (cb.AnytimeBudget(0.5, horizon), cb.Horizon(horizon)):
+        ends = stop.ends(np.arange(1, steps + 1) / steps)
+        assert ends.tolist() == [-(-horizon * i // steps) for i in range(1, steps + 1)]
 
 
 def test_what_a_rule_says():
@@ -27,17 +29,41 @@ def test_what_a_rule_says():
     fractions = np.array([0.5, 1.0])
     for stop, marks, ends, (top, ceiling, rate) in [
             (cb.Budget(8), [4, 8], None, ([0, 0], np.inf, 0)), (cb.HardBudget(8), [4, 8], None, ([0.25, 1], 8, 0)),
-            (cb.AnytimeBudget(0.25, 32), [np.inf] * 2, [16, 32], ([0.25, 1], 0, 0.25))]:
+            (cb.AnytimeBudget(0.25, 32), [np.inf] * 2, [16, 32], ([0.25, 1], 0, 0.25)),
+            (cb.Horizon(32), [np.inf] * 2, [16, 32], ([0, 0], np.inf, 0))]:
         stop.check(bandit)
         limits = stop.limits(bandit)
-        assert stop.marks(fractions).tolist() == marks and stop.total == 8
+        assert stop.marks(fractions).tolist() == marks and stop.total == (np.inf if stop == cb.Horizon(32) else 8)
         assert (None if stop.ends(fractions) is None else stop.ends(fractions).tolist()) == ends
         assert limits[0].tolist() == top and limits[1:] == (ceiling, rate)
 
 
 def test_rules_are_equal_only_in_kind_and_numbers():
     rules = [cb.Budget(8), cb.HardBudget(8), cb.Budget(9), cb.AnytimeBudget(0.5, 16), cb.AnytimeBudget(0.5, 17),
-             cb.AnytimeBudget(0.25, 32)]
+             cb.AnytimeBudget(0.25, 32), cb.Horizon(8), cb.Horizon(16)]
     assert len(set(rules)) == len(rules) and cb.AnytimeBudget(0.5, 16) == rules[3]
     with pytest.raises(AttributeError):
         rules[3].rate = 1.0
+
+
+@pytest.mark.parametrize("rounds", [0, -3, 2.5, np.nan, np.inf, "a", None, True])
+def test_rounds_of_a_horizon(rounds):
+    with pytest.raises(ValueError, match=r"rounds = .*: must be a whole number, 1 or more"):
+        cb.Horizon(rounds)
+
+
+class Cauchy(cb.distributions.Distribution):
+    mean, variance, support = 0.0, np.inf, (-np.inf, np.inf)
+
+
+def test_costs_under_a_horizon():
+    """May be random, free or negative, but not unbounded."""
+    laws = [cb.Constant(0.0), cb.Discrete((-2.0, 5.0), (0.5, 0.5)), cb.Bernoulli(0.5)]
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 3, laws)
+    runs = cb.simulate({"e": cb.EpsilonGreedy(5, 0.1)}, bandit, cb.Horizon(200), 3, checkpoints=[0.1, 0.501, 1])
+    assert (runs.rounds == [20, 101, 200]).all() and (runs.pulls.sum(axis=-1) == runs.rounds).all()
+    with pytest.raises(ValueError, match=r"cost of arm 1 = .*Cauchy.*: must have a finite support"):
+        cb.simulate({"e": cb.EpsilonGreedy(5, 0.1)}, cb.Bandit([cb.Bernoulli(0.5)] * 2, [laws[0], Cauchy()]),
+                    cb.Horizon(9))
+    with pytest.raises(ValueError, match=r"max_rounds = 99: must be at least the horizon \(100\)"):
+        cb.simulate({"e": cb.EpsilonGreedy(5, 0.1)}, bandit, cb.Horizon(100), max_rounds=99)

@@ -14,6 +14,9 @@ from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal,
 from .policies import (
     BTS,
     CB,
+    CSETC,
+    CSTS,
+    CSUCB,
     CUCB,
     IUCB,
     KUBE,
@@ -24,9 +27,11 @@ from .policies import (
     UCBBV1,
     VUCBBV1,
     BGreedy,
+    BlindETC,
     BudgetCB,
     BudgetUCB,
     ChoosePolicy,
+    CommitOnce,
     EpsilonFirst,
     EpsilonGreedy,
     FractionalKUBE,
@@ -35,6 +40,7 @@ from .policies import (
     OmegaStarUCB,
     OmegaUCB,
     OnePhaseSkip,
+    PairwiseElimination,
     PrimalDualSkip,
     UCBSCPlus,
     UCBSimplexSkip,
@@ -42,20 +48,21 @@ from .policies import (
     index,
 )
 from .simulate import Reduced, Runs, join, simulate
-from .stops import AnytimeBudget, Budget, HardBudget
+from .stops import AnytimeBudget, Budget, HardBudget, Horizon
 from .store import StoreError
 
 # Loaded when first used: they bring pandas, matplotlib or scipy along.
-_LATER = {"ads": None, "bounds": None, "figures": None, "intervals": None, "ledger": None, "optimum": None,
-          "polytopes": None, "progress": None, "statistics": None, "asymmetric_interval": "intervals",
+_LATER = {"ads": None, "bounds": None, "factory": None, "figures": None, "intervals": None, "ledger": None,
+          "optimum": None, "polytopes": None, "progress": None, "statistics": None, "asymmetric_interval": "intervals",
           "paired": "statistics"}
 
-__all__ = ["AnytimeBudget", "BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Budget", "BudgetCB", "BudgetUCB", "CB",
-           "CUCB", "ChoosePolicy", "Constant", "Discrete", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE",
-           "HardBudget", "IUCB", "IndexPolicy", "KUBE", "KnownMeans", "LinearBandit", "MUCB", "OmegaStarUCB",
-           "OmegaUCB", "OnePhaseSkip", "PrimalDualSkip", "Reduced", "Runs", "SUAK", "StoreError", "TruncatedNormal",
-           "UCB1", "UCBB2", "UCBBV1", "UCBSCPlus", "UCBSimplexSkip", "VUCBBV1", "check_sampler", "choose", "index",
-           "instances", "join", "regret", "simulate", *_LATER]
+__all__ = ["AnytimeBudget", "BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "BlindETC", "Budget", "BudgetCB",
+           "BudgetUCB", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "ChoosePolicy", "CommitOnce", "Constant", "Discrete",
+           "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "HardBudget", "Horizon", "IUCB", "IndexPolicy", "KUBE",
+           "KnownMeans", "LinearBandit", "MUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PairwiseElimination",
+           "PrimalDualSkip", "Reduced", "Runs", "SUAK", "StoreError", "TruncatedNormal", "UCB1", "UCBB2", "UCBBV1",
+           "UCBSCPlus", "UCBSimplexSkip", "VUCBBV1", "check_sampler", "choose", "index", "instances", "join", "regret",
+           "simulate", *_LATER]
 
 
 def __getattr__(name):

@@ -24,6 +24,13 @@ def positive(name, value):
     return float(value)
 
 
+def share(name, value):
+    """A number in [0, 1), as float."""
+    allowed = "must be a number in [0, 1)"
+    require(0 <= number(name, value, allowed=allowed) < 1, name, value, allowed)
+    return float(value)
+
+
 def count(name, value, low=1):
     """A whole number of at least `low`, as int."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -66,6 +66,13 @@ CASTS = {
     "PDS": (GREEN, "-"),
     "USS": (PURPLE, "-"),
     "USS 5": (PURPLE, (0, (5, 2))),
+    "CS-TS": (GREEN, "-"),
+    "CS-TS, Gaussian": (GREEN, (0, (5, 2))),
+    "CS-UCB": (RED, "-"),
+    "CS-ETC": (BLUE, "-"),
+    "commit once": (SKY, (0, (5, 2))),
+    "blind": (BLACK, (0, (1, 1.5))),
+    "PE-CS": (PURPLE, "-"),
 }
 POLICIES = {label: look for cast in CASTS for label, look in cast.items()}
 

@@ -5,8 +5,9 @@ All are pseudo-regrets: they use the arms' expected rewards and costs, not the n
 
 import numpy as np
 
-from .checks import require
-from .stops import AnytimeBudget, Budget, HardBudget
+from .checks import require, share
+from .policies.cost_subsidy import TOLERANCE
+from .stops import AnytimeBudget, Budget, HardBudget, Horizon
 
 
 def budgeted(runs, against="spent"):
@@ -84,6 +85,59 @@ def anytime(runs):
     best = [optimum.mixture(bandit.reward_means, bandit.cost_means, stop.rate).value
             for bandit, stop in zip(runs.bandits, runs.stops, strict=True)]
     return runs.rounds * np.array(best)[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
+
+
+def quality(runs, alpha):
+    """What the pulls paid less than the tolerated reward, 1 - alpha times the largest expected one, pull by pull.
+
+    The sum over pulls of max((1 - alpha) max_k mu_k - mu, 0) (Sinha et al., Eq. 1): what one pull pays more does not
+    make up for another. An arm that misses the tolerated reward by rounding alone, 1e-12 of it, has no regret.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `Horizon`.
+    alpha : float
+        The subsidy factor, in [0, 1).
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of reward
+    """
+    return _over_arms(runs, [np.maximum(bar - bandit.reward_means, 0.0) * ~feasible
+                             for bandit, bar, feasible in _tolerated(runs, alpha)])
+
+
+def cost(runs, alpha):
+    """What the pulls cost more than the cheapest arm that is good enough, pull by pull, in expectation.
+
+    The sum over pulls of max(c - c_*, 0) (Sinha et al., Eq. 1), where c_* is the smallest expected cost of the arms
+    without quality regret.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `Horizon`.
+    alpha : float
+        The subsidy factor, in [0, 1).
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of cost
+    """
+    return _over_arms(runs, [np.maximum(bandit.cost_means - bandit.cost_means[feasible].min(), 0.0)
+                             for bandit, _, feasible in _tolerated(runs, alpha)])
+
+
+def _tolerated(runs, alpha):
+    """Each replication's bandit, its tolerated reward, and which arms reach it, shape (K,)."""
+    share("alpha", alpha)
+    for bandit, stop in zip(runs.bandits, runs.stops, strict=True):
+        require(isinstance(stop, Horizon), "stop", stop, "must be a Horizon")
+        best = bandit.reward_means.max()
+        require(best >= 0, "largest expected reward", float(best), "must be 0 or more: a share of it is tolerated")
+        bar = (1.0 - alpha) * best
+        yield bandit, bar, bandit.reward_means >= bar - TOLERANCE * bar
 
 
 def _over_arms(runs, per_pull):

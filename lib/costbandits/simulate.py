@@ -23,7 +23,7 @@ from .stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from .stops import StopRule
 from .store import Store
 
-STOPS = "Budget, HardBudget, AnytimeBudget"
+STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
 
@@ -172,6 +172,8 @@ class Study:
         order = stream(self.seed, replication, ORDER).permutation(bandit.K)
         stacks = Stacks(bandit, self.seed, replication, order)
         problem, (top, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
+        for label in labels:
+            self.policies[label].check(problem)
         end = stop.marks(self.fractions), self.max_rounds, top[order], *limits, stop.ends(self.fractions)
         results = {}
         for label in labels:
@@ -231,7 +233,8 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     bandits : Bandit or callable
         One bandit for all replications, or a function rng -> Bandit that makes a fresh one for each (fixed K).
     stop : stop rule or callable
-        `Budget(total)`, `HardBudget(total)` or `AnytimeBudget(rate, horizon)`, or a function bandit -> rule.
+        `Budget(total)`, `HardBudget(total)`, `AnytimeBudget(rate, horizon)` or `Horizon(rounds)`, or a function
+        bandit -> rule.
     replications : int or sequence of int
         How many, or which ones.
     seed : int

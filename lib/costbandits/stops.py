@@ -14,7 +14,7 @@ class StopRule:
     Attributes
     ----------
     total : float
-        What can be spent in all, in units of cost.
+        What can be spent in all, in units of cost; infinite where nothing limits it.
     hard : bool
         Whether the total may not be exceeded, so that a run ends when no arm is affordable.
     rate : float or None
@@ -88,8 +88,19 @@ class HardBudget(Budget):
                     "under a hard budget every cost must be known in advance: Constant(value)")
 
 
+class _Rounds(StopRule):
+    """A run of `horizon` rounds, whatever was spent."""
+
+    def marks(self, fractions):
+        return np.full(np.shape(fractions), np.inf)
+
+    def ends(self, fractions):
+        # Rounded up, but not because 0.07 * 100 is 7.000000000000001.
+        return np.ceil(np.asarray(fractions) * self.horizon * (1 - 1e-12)).astype(np.int64)
+
+
 @dataclass(frozen=True)
-class AnytimeBudget(StopRule):
+class AnytimeBudget(_Rounds):
     """Random costs in [0, 1]: after every round t the spending is at most rate t (Elumar et al., Eq. 1).
 
     In a round in which an arm could cost too much, in floating point, that arm must not be pulled. A run ends after
@@ -115,13 +126,6 @@ class AnytimeBudget(StopRule):
     def total(self):
         return self.rate * self.horizon
 
-    def marks(self, fractions):
-        return np.full(np.shape(fractions), np.inf)
-
-    def ends(self, fractions):
-        # Rounded up, but not because 0.07 * 100 is 7.000000000000001.
-        return np.ceil(np.asarray(fractions) * self.horizon * (1 - 1e-12)).astype(np.int64)
-
     def limits(self, bandit):
         return np.array([law.support[1] for law in bandit.costs], float), 0.0, self.rate
 
@@ -130,3 +134,30 @@ class AnytimeBudget(StopRule):
             low, high = law.support
             require(0 <= low and high <= 1, f"cost of arm {arm}", law,
                     "under an anytime budget every cost must be in [0, 1]")
+
+
+@dataclass(frozen=True)
+class Horizon(_Rounds):
+    """A number of rounds and no budget (Sinha et al., section 1.1): what is spent is compared, not limited.
+
+    Costs may be random, and 0 or less, but not unbounded.
+
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds (T).
+    """
+
+    rounds: int
+    total = np.inf
+
+    def __post_init__(self):
+        count("rounds", self.rounds)
+
+    @property
+    def horizon(self):
+        return self.rounds
+
+    def check(self, bandit):
+        for arm, law in enumerate(bandit.costs):
+            require(bool(np.isfinite(law.support).all()), f"cost of arm {arm}", law, "must have a finite support")

@@ -3,13 +3,15 @@
 from .base import ChoosePolicy, IndexPolicy, Policy, Problem, choose, index
 from .budget_ucb import UCBBV1, VUCBBV1, BudgetUCB
 from .classics import CUCB, IUCB, MUCB, UCB1, UCBB2, BGreedy, EpsilonGreedy, UCBSCPlus
+from .cost_subsidy import CSETC, CSTS, CSUCB, BlindETC, CommitOnce, PairwiseElimination
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
 from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
 from .suak import SUAK, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
 from .thompson import BTS
 
-__all__ = ["BTS", "CB", "CUCB", "IUCB", "KUBE", "MUCB", "SUAK", "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy",
-           "BudgetCB", "BudgetUCB", "ChoosePolicy", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy",
-           "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "Policy", "PrimalDualSkip", "Problem", "UCBSCPlus",
-           "UCBSimplexSkip", "choose", "index"]
+__all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KUBE", "MUCB", "SUAK", "UCB1", "UCBB2", "UCBBV1",
+           "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce", "EpsilonFirst",
+           "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip",
+           "PairwiseElimination", "Policy", "PrimalDualSkip", "Problem", "UCBSCPlus", "UCBSimplexSkip", "choose",
+           "index"]

@@ -20,7 +20,7 @@ class Problem:
 
     K: int
     cost_means: np.ndarray
-    budget: float
+    budget: float                      # infinite where there is none
     known_costs: bool                  # no cost varies
     hard: bool = False                 # the budget may not be exceeded
     linear: object = None              # a `bandits.Linear`: what is known of a linear bandit
@@ -76,6 +76,12 @@ def _require_made_by(maker, rule, signature):
     require(made, "rule", rule, f"must be a function made by cb.{maker}")
 
 
+def require_known_costs(policy, problem):
+    """Raise ValueError where costs are random."""
+    require(problem.known_costs, f"{type(policy).__name__}, costs", "random",
+            "the policy must know every cost in advance: Constant(value)")
+
+
 def _floats(values):
     return np.atleast_1d(np.asarray(values, float)).ravel()
 
@@ -98,6 +104,9 @@ class Policy:
     def parameters(self):
         """The rule's parameters as an array: by default the policy's fields."""
         return _floats(astuple(self)) if is_dataclass(self) else np.empty(0)
+
+    def check(self, problem):
+        """Raise ValueError if the policy cannot play; asked before anyone has pulled an arm."""
 
     def prepare(self, problem):
         """What the rule knows of the problem, as an array; nothing by default."""

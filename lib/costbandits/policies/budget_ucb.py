@@ -9,7 +9,7 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from ..checks import positive
+from ..checks import positive, require
 from .base import IndexRule, index
 
 
@@ -63,6 +63,10 @@ class _LowestCost(IndexRule):
     @property
     def parameters(self):
         return np.array([self.exploration], float)
+
+    def check(self, problem):
+        require(self.min_cost is not None or problem.min_cost > 0, "smallest expected cost", problem.min_cost,
+                f"{type(self).__name__} needs one above 0, or a min_cost")
 
     def prepare(self, problem):
         return np.full(problem.K, smallest_cost(self, problem))

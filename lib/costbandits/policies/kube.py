@@ -16,15 +16,9 @@ from numba import types as T
 
 from ..checks import number, positive, require
 from ..engine import INDEX, RUNNING, above, finish, kernel, pull, safe_below, seek, settle
-from .base import ChoiceRule, IndexRule, choose, index
+from .base import ChoiceRule, IndexRule, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]
-
-
-def _costs(policy, problem):
-    require(problem.known_costs, f"{type(policy).__name__}, costs", "random",
-            "the policy must know every cost in advance: Constant(value)")
-    return problem.cost_means
 
 
 @index
@@ -48,8 +42,11 @@ class FractionalKUBE(IndexRule):
     def __post_init__(self):
         positive("reward_scale", self.reward_scale)
 
+    def check(self, problem):
+        require_known_costs(self, problem)
+
     def prepare(self, problem):
-        return _costs(self, problem)
+        return problem.cost_means
 
 
 @nb.njit(error_model="numpy")
@@ -137,8 +134,11 @@ class KUBE(FractionalKUBE):
     loop = staticmethod(knapsack)
     monotone = False       # promises nothing to the engine: it has a pull loop of its own
 
+    def check(self, problem):
+        super().check(problem)
+        require(problem.hard, "stop", "no hard budget", "KUBE needs HardBudget(total)")
+
     def play(self, run, problem, rng):
-        require(problem.hard, "stop", "a budget that may be exceeded", "KUBE needs HardBudget(total)")
         costs, K = self.prepare(problem), problem.K
         return run.play(self.loop, self.rule, costs, self.parameters, *run.scout(), np.zeros(K, np.int64), np.zeros(K),
                         rng)
@@ -193,8 +193,12 @@ class EpsilonFirst(ChoiceRule):
         allowed = "must be a number in (0, 1)"
         require(0 < number("epsilon", self.epsilon, allowed=allowed) < 1, "epsilon", self.epsilon, allowed)
 
+    def check(self, problem):
+        require_known_costs(self, problem)
+        require(problem.budget < inf, "stop", "no budget", "EpsilonFirst needs Budget(total) or HardBudget(total)")
+
     def prepare(self, problem):
-        return np.concatenate([[self.epsilon * problem.budget, problem.budget], _costs(self, problem)])
+        return np.concatenate([[self.epsilon * problem.budget, problem.budget], problem.cost_means])
 
     def memory(self, K):
         return K + 3

@@ -134,10 +134,15 @@ class CB(Policy):
         """Smallest expected cost, radius, and whether ratios count."""
         return 1.0, PROOF, False
 
-    def play(self, run, problem, rng):
-        label, linear = type(self).__name__, problem.linear
-        require(linear is not None, f"{label}, bandit", "not linear", "the policy needs a LinearBandit")
+    def check(self, problem):
+        label = type(self).__name__
+        require(problem.linear is not None, f"{label}, bandit", "not linear", "the policy needs a LinearBandit")
         require(not problem.hard, "stop", "a hard budget", f"{label} may pull an arm that is not affordable any more")
+        require(self.delta is not None or problem.budget < inf, "delta", None,
+                f"without a budget B {label} can't take 1 / B: give a number in (0, 1)")
+
+    def play(self, run, problem, rng):
+        linear = problem.linear
         x = linear.vertices
         norms = (x * x).sum(axis=1)
         delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta

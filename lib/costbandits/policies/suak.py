@@ -278,9 +278,11 @@ class _Anytime(Policy):
     support = (0.0, 1.0)
     loop = staticmethod(by_rounds)
 
-    def play(self, run, problem, rng):
+    def check(self, problem):
         require(problem.rate is not None, "stop", "no anytime budget",
                 f"{type(self).__name__} needs AnytimeBudget(rate, horizon)")
+
+    def play(self, run, problem, rng):
         told, hull = np.array([problem.rate, problem.horizon], float), np.zeros((3, problem.K + 1))
         kept = self.start(problem, hull)
         run.notes = hull, kept                                    # for those who watch a run

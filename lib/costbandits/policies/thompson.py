@@ -260,8 +260,10 @@ class BTS(ChoiceRule):
     def memory(self, K):
         return 2 * K + 3
 
-    def play(self, run, problem, rng):
+    def check(self, problem):
         require(not problem.hard, "stop", "a hard budget", "BTS may draw an arm that is not affordable any more")
+
+    def play(self, run, problem, rng):
         if self.naive:
             return super().play(run, problem, rng)
         arms, rung = np.ones((7, problem.K)), np.zeros(problem.K + 1, np.int64)
