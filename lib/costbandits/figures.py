@@ -66,6 +66,7 @@ CASTS = {
     "PDS": (GREEN, "-"),
     "USS": (PURPLE, "-"),
     "USS 5": (PURPLE, (0, (5, 2))),
+}, {
     "CS-TS": (GREEN, "-"),
     "CS-TS, Gaussian": (GREEN, (0, (5, 2))),
     "CS-UCB": (RED, "-"),
