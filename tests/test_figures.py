@@ -63,8 +63,10 @@ def test_published_reads_what_was_filed_or_committed(tmp_path, monkeypatch):
 
 
 def test_policies_have_styles_of_their_own():
-    named = {label: tuple(map(str, look)) for label, look in figures.POLICIES.items() if label != "ω-UCB"}
-    assert len(set(named.values())) == len(named)
+    for cast in figures.CASTS:
+        named = {label: tuple(map(str, look)) for label, look in cast.items() if label != "ω-UCB"}
+        assert len(set(named.values())) == len(named)
+    assert len(figures.POLICIES) == sum(map(len, figures.CASTS))
     assert figures.style("mine") == {"color": figures.GREY, "linestyle": "-"}
 
 

@@ -28,8 +28,8 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
 )
 GREY = "#7F7F7F"
 
-# label -> (colour, line style). Ours in blue, rivals in the other colours.
-POLICIES = {
+# label -> (colour, line style). Ours in blue, rivals in the other colours; no two alike in one cast.
+CASTS = {
     "ω-UCB": (BLUE, "-"),
     "ω-UCB 1/4": (BLUE, "-"),
     "ω-UCB 1": (BLUE, (0, (5, 2))),
@@ -58,6 +58,7 @@ POLICIES = {
     "ε-first 0.1": (GREEN, (0, (5, 2))),
     "ε-first 0.2": (GREEN, (0, (3, 1, 1, 1))),
     "ε-first, shrinking": (YELLOW, (0, (5, 2))),
+}, {
     "SUAK": (BLUE, "-"),
     "OPS": (RED, "-"),
     "OPS 3logt": (RED, (0, (5, 2))),
@@ -65,6 +66,7 @@ POLICIES = {
     "PDS": (GREEN, "-"),
     "USS": (PURPLE, "-"),
     "USS 5": (PURPLE, (0, (5, 2))),
+}, {
     "CS-TS": (GREEN, "-"),
     "CS-TS, Gaussian": (GREEN, (0, (5, 2))),
     "CS-UCB": (RED, "-"),
@@ -73,6 +75,7 @@ POLICIES = {
     "blind": (BLACK, (0, (1, 1.5))),
     "PE-CS": (PURPLE, "-"),
 }
+POLICIES = {label: look for cast in CASTS for label, look in cast.items()}
 
 STYLE = {
     "figure.dpi": 80,
