@@ -43,7 +43,7 @@ quick: $(QUICK)  ## the same at a small scale, as a smoke run; results stay in b
 test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed notebooks compared with a new run
 	$(PY) -m ruff check lib tests
 	@mkdir -p $(BUILD)
-	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -q -n auto --dist loadfile \
+	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -n auto --dist loadfile \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
 deep: $(READY)  ## the tests that fast Thompson sampling is exact, at 30 times their usual size

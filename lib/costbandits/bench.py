@@ -196,6 +196,25 @@ def anytime(rounds=2_500_000):
     yield f"{'10 runs of all four, with sampling':50}{time.process_time() - start:10.1f} CPU-s"
 
 
+def subsidy(rounds=100_000):
+    """Cost subsidy: Bernoulli arms of similar means at known costs, and the grid of Sinha et al., Fig. 2."""
+    def arms(K):
+        rng = np.random.default_rng(K)
+        return cb.Bandit([cb.Bernoulli(p) for p in rng.uniform(0.4, 0.5, K)], [cb.Constant(c) for c in rng.random(K)])
+
+    yield f"{f'cost subsidy, {rounds:,} rounds, ns per round':50}" + "".join(f"{f'K={K}':>10}" for K in (2, 10, 100))
+    policies = {"CS-UCB": cb.CSUCB(0.1), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1)}
+    for label, policy in policies.items():
+        cells = [cost_of_a_pull(policy, lambda rng, K=K: arms(K), None, 2, 2, lambda _: cb.Horizon(rounds))
+                 for K in (2, 10, 100)]
+        yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
+    start = time.process_time()
+    for mean in np.arange(0.3, 0.605, 0.01):
+        pair = cb.Bandit([cb.Bernoulli(mean), cb.Bernoulli(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
+        cb.simulate(policies, pair, cb.Horizon(5000), 100, checkpoints=1)
+    yield f"{'100 runs of all three at each of 31 means':50}{time.process_time() - start:10.1f} CPU-s"
+
+
 def sampling():
     """Ns per sampled pair of reward and cost."""
     rng = np.random.default_rng(0)
@@ -312,7 +331,7 @@ def main(path="BENCHMARKS.txt"):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, start_up, sampling, rivals, thompson, knapsacks, linear, anytime, policies):
+    for part in (experiment, start_up, sampling, rivals, thompson, knapsacks, linear, anytime, subsidy, policies):
         for line in ("", *part()):
             print(line, flush=True)
             lines.append(line)
