@@ -265,13 +265,20 @@ class Gallery:
     def __init__(self, notebook, output="", provenance=None):
         self.notebook, self.output = notebook, Path(output) if output else None
         self.provenance = {"notebook": notebook, **_sources(notebook), **(provenance or {})}
+        self._story = {"figures": {}, "findings": []}
         if self.output:
             self.output.mkdir(parents=True, exist_ok=True)
 
-    def add(self, name, fig=None, table=None):
-        """File a figure as SVG and PNG and the table behind it as CSV, under `name`."""
+    def add(self, name, fig=None, table=None, says=""):
+        """File a figure as SVG and PNG and the table behind it as CSV, under `name`.
+
+        A figure that `says` something, in one sentence, is shown with it by the README and REPRODUCTION.md.
+        """
         if not self.output:
             return
+        if says:
+            self._story["figures"][name] = says
+            self._tell()
         origin = json.dumps(self.provenance, sort_keys=True)
         if fig is not None:
             fig.savefig(self.output / f"{name}.svg", metadata={"Date": None, "Description": origin})
@@ -288,6 +295,26 @@ class Gallery:
                 lineterminator="\n",
                 index=not counted,
             )
+
+    def finding(self, text, holds=True):
+        """Print a result in one or two sentences and file it for the README; nothing if it does not hold.
+
+        Parameters
+        ----------
+        text : str
+            Markdown, its numbers computed from tables at paper scale (`published`).
+        holds : bool
+            Whether the tables still say so.
+        """
+        if holds:
+            print(text)
+            self._story["findings"].append(text)
+            self._tell()
+
+    def _tell(self):
+        if self.output:
+            story = json.dumps(self._story, indent=1, ensure_ascii=False)
+            (self.output / "story.json").write_text(story + "\n", encoding="utf-8")
 
     def published(self, name):
         """The table `name` at paper scale: of this run if it files its tables, else as committed."""
