@@ -176,29 +176,31 @@ def seek(index, t, plan, bound, n, sums, constant, params):
     """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
 
     For an index that does not decrease while its arm rests. `plan` holds the leader, the round at which the bounds
-    expire, by how many rounds they look ahead, and how many evaluations were in vain; `bound[k]` is the index of k at
-    the round of expiry, hence no less than at any round until then, and `bound[K]` the largest of the leader's rivals.
-    While the leader's exact index exceeds that, a kernel need not call this. Else those whose bound reaches the best
-    index so far are evaluated exactly. Bounds are renewed when they expire, then twice as far ahead, or when K
-    evaluations were in vain, then half as far.
+    expire, by how many rounds they look ahead, how many evaluations were in vain, and the leader's rival; `bound[k]` is
+    the index of k at the round of expiry, hence no less than at any round until then, and `bound[K]` that of the rival,
+    the largest but for the leader's. While the leader's exact index exceeds that, a kernel need not call this. Else
+    those whose bound reaches the best index so far are evaluated exactly, the rival first. Bounds are renewed when they
+    expire, then twice as far ahead, or when K evaluations were in vain, then half as far.
     """
     K, sound = n.size, True
-    leader, expires, stride, wasted, rival = plan[0], plan[1], plan[2], plan[3], bound[n.size]
+    leader, expires, stride, wasted, rival, most = plan[0], plan[1], plan[2], plan[3], plan[4], bound[n.size]
     if t >= expires:
         stride = 2 * stride if wasted < K else max(stride // 2, 1)
-        expires, wasted, rival = t + stride, 0, -math.inf
+        expires, wasted, most = t + stride, 0, -math.inf
         for k in range(K):
             bound[k] = above(index(expires, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k], params))
             sound = sound and bound[k] == bound[k]
-            if k != leader and bound[k] > rival:
-                rival = bound[k]
+            if k != leader and bound[k] > most:
+                rival, most = k, bound[k]
     arm = leader
     best = index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], constant[arm], params)
     sound = sound and best == best
-    if not best > rival:
-        for k in range(K):
+    if not best > most:
+        for i in range(-1, K):
+            k = i if i >= 0 else rival
+            fresh = k != leader and k != arm and (i < 0 or k != rival)
             # At equal index the lower position wins, so a higher one must exceed the best to matter.
-            if k != leader and (bound[k] > best or (bound[k] == best and k < arm)):
+            if fresh and (bound[k] > best or (bound[k] == best and k < arm)):
                 value = index(t + 1, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k], params)
                 wasted += 1
                 if value > best or (value == best and k < arm):
@@ -207,11 +209,12 @@ def seek(index, t, plan, bound, n, sums, constant, params):
             wasted -= 1
             bound[leader] = above(index(expires, n[leader], sums[0, leader], sums[1, leader], sums[2, leader],
                                         sums[3, leader], constant[leader], params))
-            rival = -math.inf
+            most = -math.inf
             for k in range(K):
-                if k != arm and bound[k] > rival:
-                    rival = bound[k]
-    plan[0], plan[1], plan[2], plan[3], bound[K] = arm, expires if wasted < K else t, stride, wasted, rival
+                if k != arm and bound[k] > most:
+                    rival, most = k, bound[k]
+    plan[0], plan[1], plan[2], plan[3] = arm, expires if wasted < K else t, stride, wasted
+    plan[4], bound[K] = rival, most
     return arm if sound else -1
 
 
@@ -323,7 +326,7 @@ class Run:
 
     def scout(self):
         """Arrays `bound` and `plan` of `seek`: leader 0, bounds that have expired, a first stride of 1."""
-        return np.full(len(self.n) + 1, np.inf), np.array([0, 0, 1, 0])
+        return np.full(len(self.n) + 1, np.inf), np.array([0, 0, 1, 0, 0])
 
     def by_index(self, index, constant, params, lazy):
         """Play an index policy; `lazy` promises that the index of a resting arm never decreases."""
