@@ -156,12 +156,18 @@ def _resamples(n):
     return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
 
 
+@functools.lru_cache(maxsize=512)
+def _resampled(sample):
+    """Mean of each bootstrap resample; a table compares every sample, given by its bytes, with many others."""
+    x = np.frombuffer(sample)
+    return _resamples(len(x)) @ x
+
+
 def _means(samples):
     """Means of paired samples (sample, replication): of all, of each bootstrap resample, and with one left out."""
     samples = np.asarray(samples, float)
-    n = samples.shape[1]
-    left_out = (samples.sum(axis=1, keepdims=True) - samples) / (n - 1)
-    return samples.mean(axis=1), _resamples(n) @ samples.T, left_out.T
+    left_out = (samples.sum(axis=1, keepdims=True) - samples) / (samples.shape[1] - 1)
+    return samples.mean(axis=1), np.stack([_resampled(x.tobytes()) for x in samples], axis=-1), left_out.T
 
 
 def _bootstrap(statistic, means, confidence):
