@@ -1,11 +1,15 @@
 # The interface of the compendium; `make help` lists what it can do. Works with GNU make 3.81 (macOS) and later.
 
-NOTEBOOKS = omega_ucb kube budget_ucb suak cost_subsidy
+NOTEBOOKS = omega_ucb budget_ucb kube suak cost_subsidy $(foreach name,tournament extend,$(if \
+  $(and $(wildcard notebooks/$(name).ipynb),$(wildcard params/paper/$(name).yaml)),$(name)))
+
+# Those whose claims are judged on more replications by `make deep`.
+STUDIES = $(filter $(patsubst params/deep/%.yaml,%,$(wildcard params/deep/*.yaml)),$(NOTEBOOKS))
 
 # Everything that is made and not committed.
 BUILD = build
 
-# `make` sets up .venv by itself from PYTHON. `PY=python make ...` uses an environment that exists already (conda, Binder).
+# `make` sets up .venv by itself from PYTHON. `PY=python make ...` uses an environment that exists (conda, Binder).
 PYTHON ?= python3
 ifeq ($(strip $(PY)),)
 PY = .venv/bin/python
@@ -20,7 +24,10 @@ ADS := $(wildcard data/KAG_conversion_data.csv)
 
 ALL = $(NOTEBOOKS:%=$(BUILD)/%.done)
 QUICK = $(NOTEBOOKS:%=$(BUILD)/quick/%.done)
-UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manifest.json),,$(BUILD)/$(name).done))
+DEEP = $(STUDIES:%=$(BUILD)/deep/%.done)
+UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manifest.json),,$(BUILD)/$(name).done)) \
+  $(foreach name,$(STUDIES),$(if $(wildcard figures/deep/$(name)/manifest.json),,$(BUILD)/deep/$(name).done)) \
+  $(if $(and $(wildcard figures/ledger.csv),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
 RUN = $(PY) -m costbandits.notebooks --build $(BUILD)
 
 # Jupyter's own environment comes before whatever kernels and settings the user has.
@@ -34,8 +41,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-all: $(ALL)  ## rebuild every figure, table and ledger row at paper scale; what is up to date is left alone
-	@echo "Up to date: $(NOTEBOOKS:%=figures/%) and the executed notebooks in $(BUILD)"
+all: $(BUILD)/compendium.done  ## rebuild figures, tables, ledgers and the README's results at paper scale
+	@echo "Up to date: README.md, REPRODUCTION.md, figures and the executed notebooks in $(BUILD)"
 
 quick: $(QUICK)  ## the same at a small scale, as a smoke run; results stay in build/quick
 	@echo "Up to date: $(NOTEBOOKS:%=$(BUILD)/quick/figures/%)"
@@ -46,8 +53,9 @@ test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed noteb
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -n auto --dist loadfile \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
-deep: $(READY)  ## the tests that fast Thompson sampling is exact, at 30 times their usual size
-	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/test_thompson.py
+deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
+	@$(PY) -m costbandits.compendium
+	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
 lab: $(READY)  ## JupyterLab on the notebooks
 	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks
@@ -55,8 +63,9 @@ lab: $(READY)  ## JupyterLab on the notebooks
 refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(RUN) refresh
 
-bench: $(READY)  ## the benchmark table
+bench: $(READY)  ## the benchmark table, and what a million replications would cost
 	@$(PY) -m costbandits.bench
+	@$(PY) -m costbandits.scaling
 
 lock:  ## resolve requirements.in again into requirements.lock
 	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \
@@ -77,13 +86,33 @@ distclean: clean  ## remove .venv and all caches too
 # A notebook's stamp is as old as the beginning of its run: what is edited meanwhile is newer.
 $(ALL): $(BUILD)/%.done: notebooks/%.ipynb params/paper/%.yaml $(CODE) $(BUILD)/ads.txt | $(READY)
 	@touch $@.part
-	@$(RUN) run $* --profile paper
+	@$(RUN) run $* --profile paper --among $(NOTEBOOKS)
 	@mv $@.part $@
 
 $(QUICK): $(BUILD)/quick/%.done: notebooks/%.ipynb params/quick/%.yaml $(CODE) | $(READY)
 	@mkdir -p $(@D) && touch $@.part
-	@$(RUN) run $* --profile quick
+	@$(RUN) run $* --profile quick --among $(NOTEBOOKS)
 	@mv $@.part $@
+
+# The store is that of `all`: the replications that it has played are not played again.
+$(DEEP): $(BUILD)/deep/%.done: notebooks/%.ipynb params/deep/%.yaml $(CODE) $(BUILD)/ads.txt | $(READY)
+	@mkdir -p $(@D) && touch $@.part
+	@$(RUN) run $* --profile deep --among $(STUDIES)
+	@mv $@.part $@
+
+# That fast Thompson sampling is exact, tested at 30 times the usual size.
+$(BUILD)/deep/thompson.done: tests/test_thompson.py $(CODE) | $(READY)
+	@mkdir -p $(@D)
+	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/test_thompson.py
+	@touch $@
+
+# It writes one of the files that it depends on, so its stamp is as old as its end.
+$(BUILD)/compendium.done: $(ALL) README.md $(wildcard figures/deep/*/manifest.json)
+	@$(PY) -m costbandits.compendium
+	@touch $@
+
+# The tournament reads what SUAK's notebook has published.
+$(filter %/tournament.done,$(ALL)): $(filter %/suak.done,$(ALL))
 
 $(UNPUBLISHED): FORCE
 

@@ -5,12 +5,17 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ONE, TWO = "run one --profile paper", "run two --profile paper"
+ONE, TWO = (f"run {name} --profile paper --among one two" for name in ("one", "two"))
+DEEP = "run two --profile deep --among two"
+COMPENDIUM = "-m costbandits.compendium"
+BENCH = ["-m costbandits.bench", "-m costbandits.scaling"]
+PAPERS = ["omega_ucb", "budget_ucb", "kube", "suak", "cost_subsidy"]
 
 
 def script(path, text):
@@ -24,25 +29,28 @@ def script(path, text):
 def project(tmp_path):
     """A project whose Python (`PY=./py`) writes down what it is asked to do, and publishes."""
     folder = tmp_path / "a project"
-    for name in ("lib/costbandits/a.py", "tests/a.py", "notebooks/one.ipynb", "notebooks/two.ipynb",
+    for name in ("lib/costbandits/a.py", "tests/test_thompson.py", "notebooks/one.ipynb", "notebooks/two.ipynb",
                  "params/quick/one.yaml", "params/quick/two.yaml", "params/paper/one.yaml", "params/paper/two.yaml",
-                 "params/claims.yaml", "requirements.in", "requirements.lock"):
+                 "params/deep/two.yaml", "params/claims.yaml", "requirements.in", "requirements.lock", "README.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
         os.utime(folder / name, (1e9, 1e9))
     shutil.copy(ROOT / "Makefile", folder)
-    script(folder / "py", 'echo "$*" >> log; mkdir -p figures/one figures/two\n'
-                          'touch figures/one/manifest.json figures/two/manifest.json; test ! -e broken')
+    script(folder / "py", """echo "$*" >> log; test ! -e broken || exit 1
+        published() { mkdir -p $1; touch $1/manifest.json $1/ledger.csv; }
+        case "$*" in *compendium) touch README.md REPRODUCTION.md figures/ledger.csv;;
+          *"deep --among"*) published figures/deep/two;; *) published figures/one; published figures/two;; esac""")
     return folder
 
 
-def make(folder, *arguments, path=None, **environment):
+def make(folder, *arguments, path=None, notebooks="one two", **environment):
     """Run make, without what this very test run has got from a make above it; (exit status, output)."""
     ours = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PY", "PYTHON", "COSTBANDITS_ADS"}
     environment = {**{key: value for key, value in os.environ.items() if key not in ours}, **environment}
     if path:
         environment["PATH"] = f"{path}:{environment['PATH']}"
-    done = subprocess.run(["make", "NOTEBOOKS=one two", *arguments], cwd=folder, env=environment, capture_output=True,
+    chosen = [f"NOTEBOOKS={notebooks}"] if notebooks else []
+    done = subprocess.run(["make", *chosen, *arguments], cwd=folder, env=environment, capture_output=True,
                           text=True, timeout=60)
     return done.returncode, done.stdout + done.stderr
 
@@ -64,7 +72,7 @@ def test_help_lists_every_command():
 
 def test_all_runs_each_notebook_once_and_then_nothing(project):
     assert make(project, "-j2", "all", "PY=./py")[0] == 0
-    assert asked(project) == [ONE, TWO]
+    assert asked(project) == [COMPENDIUM, ONE, TWO]
     status, said = make(project, "all", "PY=./py")
     assert (status, asked(project)) == (0, []) and "p to date" in said
 
@@ -73,7 +81,7 @@ def test_all_runs_each_notebook_once_and_then_nothing(project):
     ("notebooks/one.ipynb", [ONE]), ("params/paper/two.yaml", [TWO]), ("params/claims.yaml", [ONE, TWO]),
     ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
     ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
-    ("params/quick/one.yaml", [])])
+    ("params/quick/one.yaml", []), ("params/deep/two.yaml", [])])
 def test_what_all_depends_on(project, change, again):
     make(project, "all", "PY=./py")
     asked(project)
@@ -81,7 +89,7 @@ def test_what_all_depends_on(project, change, again):
     (project / change).touch()
     os.utime(project / change)
     assert make(project, "all", "PY=./py")[0] == 0
-    assert asked(project) == again
+    assert asked(project) == [COMPENDIUM] * bool(again) + again
 
 
 def test_all_runs_again_when_the_data_comes_or_goes_or_the_figures_are_gone(project):
@@ -89,12 +97,62 @@ def test_all_runs_again_when_the_data_comes_or_goes_or_the_figures_are_gone(proj
     asked(project)
     for environment in ({"COSTBANDITS_ADS": "elsewhere.csv"}, {}):
         make(project, "all", "PY=./py", **environment)
-        assert asked(project) == [ONE, TWO]
+        assert asked(project) == [COMPENDIUM, ONE, TWO]
         make(project, "all", "PY=./py", **environment)
         assert asked(project) == []
     (project / "figures/two/manifest.json").unlink()
     make(project, "all", "PY=./py")
-    assert asked(project) == [TWO]
+    assert asked(project) == [COMPENDIUM, TWO]
+
+
+@pytest.mark.parametrize("change", ["README.md", "figures/deep/two/manifest.json"])
+def test_the_compendium_follows_what_it_reads_and_is_made_again_if_it_is_gone(project, change):
+    make(project, "all", "PY=./py")
+    asked(project)
+    (project / change).parent.mkdir(parents=True, exist_ok=True)
+    time.sleep(0.02)     # the clock of files goes in steps
+    (project / change).touch()
+    os.utime(project / change)
+    for made in ("REPRODUCTION.md", "figures/ledger.csv", None):
+        make(project, "all", "PY=./py")
+        assert asked(project) == [COMPENDIUM]
+        make(project, "all", "PY=./py")
+        assert asked(project) == []
+        if made:
+            (project / made).unlink()
+
+
+def test_deep_runs_the_studies_and_a_long_test_once_and_leaves_all_alone(project):
+    thompson = "-m pytest -v tests/test_thompson.py"
+    assert make(project, "-j2", "deep", "PY=./py")[0] == 0
+    assert asked(project) == [COMPENDIUM, thompson, DEEP]
+    make(project, "deep", "PY=./py")
+    assert asked(project) == [COMPENDIUM]
+    (project / "figures/deep/two/manifest.json").unlink()
+    make(project, "deep", "PY=./py")
+    assert asked(project) == [COMPENDIUM, DEEP]
+    os.utime(project / "lib/costbandits/a.py")
+    (project / "broken").touch()
+    assert make(project, "deep", "PY=./py")[0] != 0
+    (project / "broken").unlink()
+    asked(project)
+    make(project, "all", "PY=./py")
+    assert asked(project) == [COMPENDIUM, ONE, TWO]
+    make(project, "deep", "PY=./py")
+    assert asked(project) == [COMPENDIUM, thompson, DEEP]
+
+
+def test_the_notebooks_of_no_paper_are_run_once_they_are_there(project):
+    def planned():
+        return re.findall(r"run (\w+) --profile paper", make(project, "-n", "all", "PY=./py", notebooks=None)[1])
+
+    for name in PAPERS:
+        (project / f"notebooks/{name}.ipynb").touch()
+        (project / f"params/paper/{name}.yaml").touch()
+    (project / "notebooks/extend.ipynb").touch()
+    assert planned() == PAPERS
+    (project / "params/paper/extend.yaml").touch()
+    assert planned() == [*PAPERS, "extend"]
 
 
 def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
@@ -104,21 +162,21 @@ def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
     (project / "broken").unlink()
     script(project / "py2", "./py $*; sleep 0.02; touch notebooks/one.ipynb")
     assert make(project, "all", "PY=./py2")[0] == 0
-    assert asked(project) == [ONE, TWO]
+    assert asked(project) == [COMPENDIUM, ONE, TWO]
     make(project, "all", "PY=./py")
-    assert asked(project) == [ONE]
+    assert asked(project) == [COMPENDIUM, ONE]
 
 
 def test_quick_leaves_the_stamps_of_all_alone(project):
     assert make(project, "quick", "PY=./py")[0] == 0
-    assert asked(project) == ["run one --profile quick", "run two --profile quick"]
+    assert asked(project) == [f"run {name} --profile quick --among one two" for name in ("one", "two")]
     make(project, "all", "PY=./py")
-    assert asked(project) == [ONE, TWO]
+    assert asked(project) == [COMPENDIUM, ONE, TWO]
 
 
 def test_an_environment_that_exists_is_used_and_finds_the_library(project):
     script(project / "py3", 'echo "$PYTHONPATH" >> log')
-    assert make(project, "refresh", "bench", PY="./py3")[0] == 0
+    assert make(project, "refresh", "lab", PY="./py3")[0] == 0
     assert asked(project) == [f"{project}/lib"] * 2
     assert not (project / ".venv").exists()
 
@@ -150,9 +208,9 @@ def test_set_up_once_again_for_a_new_lock_and_anew_after_a_kill(project, tmp_pat
     python = {"PYTHON": str(script(tmp_path / "bin/able", ABLE))}
     installs = ["pip -qq --no-deps --no-build-isolation -e .", "pip -qq --require-hashes -r requirements.lock"]
     assert make(project, "bench", **python)[0] == 0
-    assert asked(project) == ["-m costbandits.bench", "made", *installs]
+    assert asked(project) == [*BENCH, "made", *installs]
     make(project, "bench", **python)
-    assert asked(project) == ["-m costbandits.bench"]
+    assert asked(project) == BENCH
 
     (project / ".venv/old").touch()
     os.utime(project / "requirements.lock")
@@ -162,7 +220,7 @@ def test_set_up_once_again_for_a_new_lock_and_anew_after_a_kill(project, tmp_pat
 
     (project / "offline").unlink()
     assert make(project, "bench", **python)[0] == 0
-    assert asked(project) == ["-m costbandits.bench", "made", *installs] and not (project / ".venv/old").exists()
+    assert asked(project) == [*BENCH, "made", *installs] and not (project / ".venv/old").exists()
 
 
 @pytest.mark.parametrize("works", [True, False])
@@ -171,7 +229,7 @@ def test_uv_is_used_where_it_is_and_not_needed(project, tmp_path, works):
     script(tmp_path / "bin/uv", f'echo "uv $2" >> log; {"true" if works else "false"}')
     assert make(project, "bench", path=tmp_path / "bin", PYTHON=str(python))[0] == 0
     ways = [line.split()[0] for line in asked(project)]
-    assert ways == (["-m", "made", "uv", "uv"] if works else ["-m", "made", "pip", "pip", "uv"])
+    assert ways == (["-m", "-m", "made", "uv", "uv"] if works else ["-m", "-m", "made", "pip", "pip", "uv"])
 
 
 def test_the_lock_is_replaced_only_when_it_could_be_resolved(project, tmp_path):

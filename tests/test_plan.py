@@ -4,7 +4,7 @@ import os
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from costbandits import ads, notebooks, plan, publish
 
@@ -68,27 +68,36 @@ def test_a_plan_says_what_is_given_and_where_it_goes(project):
     assert str(project) not in str(paper.record)
 
 
-def test_the_record_follows_the_code_and_not_the_outputs(project):
+def test_a_deep_plan_goes_on_from_the_store_of_the_paper_profile(project):
+    (project / "params" / "deep").mkdir()
+    (project / "params" / "deep" / "toy.yaml").write_text("seed: 3")
+    paper, deep = (plan.prepare(project, "toy", profile) for profile in ("paper", "deep"))
+    assert deep.parameters["store"] == paper.parameters["store"] and deep.record["parameters"]["seed"] == 3
+    assert (deep.home, deep.folder) == (project / "build" / "deep", project / "build" / "deep" / "figures" / "toy")
+    assert (paper.ledger, deep.ledger) == (None, project / "figures" / "deep" / "toy")
+
+
+def test_the_record_follows_the_code_and_not_prose_and_outputs(project):
     code = plan.prepare(project, "toy", "paper").record["code"]
     path = project / "notebooks" / "toy.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[0].execution_count = 7
+    notebook.cells.insert(0, new_markdown_cell("# Prose"))
     nbformat.write(notebook, path)
     assert plan.prepare(project, "toy", "paper").record["code"] == code
-    changes = (lambda: write_notebook(project, PARAMETERS + "more = 1  # parameter"),
-               lambda: set_paper(project, "seed: 2"),
-               lambda: (project / "params" / "claims.yaml").write_text("O1: x"))
-    digests = {code}
-    for change in changes:
-        change()
-        digests.add(plan.prepare(project, "toy", "paper").record["code"])
-    assert len(digests) == 4
+    write_notebook(project, PARAMETERS + "more = 1  # parameter")
+    (project / "params" / "claims.yaml").write_text("O1: x")
+    after = plan.prepare(project, "toy", "paper").record["code"]
+    assert {part for part in code if after[part] != code[part]} == {"notebook", "claims"}
 
 
-def test_the_data_of_ads_is_for_the_paper_profile_alone(project, ads_file, monkeypatch):
+def test_the_data_of_ads_is_for_the_paper_and_deep_profiles(project, ads_file, monkeypatch):
     monkeypatch.setenv(ads.VARIABLE, os.path.relpath(ads_file))
-    paper, quick = (plan.prepare(project, "toy", profile) for profile in ("paper", "quick"))
-    assert (paper.parameters["ads_file"], quick.parameters["ads_file"]) == (str(ads_file), "")
+    (project / "params" / "deep").mkdir()
+    (project / "params" / "deep" / "toy.yaml").touch()
+    paper, deep, quick = (plan.prepare(project, "toy", profile) for profile in ("paper", "deep", "quick"))
+    assert paper.parameters["ads_file"] == deep.parameters["ads_file"] == str(ads_file)
+    assert quick.parameters["ads_file"] == ""
     assert paper.record["parameters"]["ads_file"].startswith("sha256:") and quick.record["parameters"]["ads_file"] == ""
     monkeypatch.delenv(ads.VARIABLE)
     (project / "data").mkdir()

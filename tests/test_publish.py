@@ -219,3 +219,10 @@ def test_the_committed_manifest_tells_the_truth(name):
     runs = publish.manifest(folder)["runs"].values()
     assert {run["profile"] for run in runs} == {"paper"}
     assert str(FIGURES.parent) not in json.dumps(list(runs))
+
+
+def test_only_the_files_that_are_meant_are_published(house):
+    publish.publish(house / "new", house / "tables", {"profile": "new"}, only=["*.csv", "b*"])
+    assert_published(house / "tables", {"b.csv": "new b", "same.csv": "same"})
+    with pytest.raises(ValueError, match="nothing to publish"):
+        publish.publish(house / "new", house / "tables", {"profile": "new"}, only=["nothing*"])

@@ -9,6 +9,8 @@ import json
 import multiprocessing
 import os
 import random
+import select
+import shutil
 import signal
 import sys
 import time
@@ -26,12 +28,13 @@ from costbandits.store import Store
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["costbandits.notebooks", "costbandits.runner", "nbconvert", __name__])
-REPLICATIONS, TABLES = 12, 30
+REPLICATIONS, MORE, TABLES = 12, 24, 30
 
 CELLS = [
     ("", """
 version = 0         # of what is published, and seed of the simulation
 fault = ""          # what goes wrong
+more = 0            # further replications
 output = ""         # folder for tables
 store = ""          # file of finished replications"""),
     ("", """
@@ -47,7 +50,7 @@ def slowly(runs):
     return {"reward": runs.reward[..., -1]}"""),
     ("", f"""
 cb.progress.announce({{"toy": 1}})
-runs = cb.simulate({{"m": cb.MUCB()}}, cb.instances.bernoulli(3), cb.Budget(5.0), replications={REPLICATIONS},
+runs = cb.simulate({{"m": cb.MUCB()}}, cb.instances.bernoulli(3), cb.Budget(5.0), replications={REPLICATIONS} + more,
                    seed=version, store=store or None, reduce=slowly, progress="toy")
 print("mean", runs["reward"].mean().round(3))"""),
     ("", """
@@ -64,7 +67,9 @@ plt.show()"""),
     ("", f"""
 if output:
     for number in range({TABLES}):
-        (Path(output) / f"table{{number}}.csv").write_text(f"{{version}}\\n" * 1000)""")]
+        (Path(output) / f"table{{number}}.csv").write_text(f"{{version}}\\n" * 1000)
+if output and more:
+    (Path(output) / "ledger.csv").write_text(str(runs["reward"].tolist()))""")]
 
 
 def table(version):
@@ -121,7 +126,8 @@ def _command(folder, log, arguments):
     os._exit(status)
 
 
-PAPER, QUICK, REFRESH = ("run", "toy", "--profile", "paper"), ("run", "toy", "--profile", "quick"), ("refresh",)
+PAPER, QUICK, DEEP = (("run", "toy", "--profile", profile) for profile in ("paper", "quick", "deep"))
+REFRESH = ("refresh",)
 
 
 def files(folder):
@@ -175,7 +181,7 @@ def test_a_run_publishes_and_leaves_the_notebook_and_its_page(outcomes):
     assert {name for name in run.figures if name.endswith("csv")} == {f"toy/table{n}.csv" for n in range(TABLES)}
     assert publish.audit(run.folder / "figures" / "toy") == []
     (record,) = publish.manifest(run.folder / "figures" / "toy")["runs"].values()
-    assert record["profile"] == "paper" and record["parameters"] == {"version": 1, "fault": ""}
+    assert record["profile"] == "paper" and record["parameters"] == {"version": 1, "fault": "", "more": 0}
     executed = nbformat.read(run.folder / "build/toy.ipynb", as_version=4)
     assert all(cell.execution_count for cell in executed.cells if cell.cell_type == "code")
     assert 'alt=\'A &lt;line&gt; that "rises"\'' in (run.folder / "build/toy.html").read_text()
@@ -327,6 +333,37 @@ def test_killed_at_twenty_random_moments_files_are_old_or_new_and_the_next_run_c
     assert len(statuses) == 20 and {130, -signal.SIGKILL} <= set(statuses)
 
 
+def deep_lane(folder, signals):
+    """A paper run, then a deep one that each signal ends when it has played a little; the committed bytes, plays."""
+    make_project(folder, version=1)
+    (folder / "params/deep").mkdir()
+    (folder / "params/deep/toy.yaml").write_text(f"version: 1\nmore: {MORE}")
+    assert Run(folder, *PAPER).end() == 0
+    log = folder / "played.log"
+    for number in signals:
+        before, run = log.stat().st_size, Run(folder, *DEEP)
+        while log.stat().st_size < before + 6 and run.process.is_alive():
+            time.sleep(0.002)
+        run.kill(number)
+        assert run.end() in (130, -number) and kernel_is_gone(folder)
+        assert not (folder / "figures/deep").exists()
+    run = Run(folder, *DEEP, "--among", "other", "toy")
+    assert run.end() == 0 and "toy (deep, notebook 2 of 2) · 0:00" in run.said(), run.said()
+    with Store(folder / "build/store.sqlite") as store:
+        assert len(store) == REPLICATIONS + MORE
+    return files(folder / "figures/deep/toy"), log.read_text().split().count("1")
+
+
+def test_a_deep_run_goes_on_from_the_paper_profile_and_killed_twice_makes_the_same_bytes(tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        signals = (), (signal.SIGKILL, signal.SIGINT)
+        (whole, played), (pieced, played_in_pieces) = pool.map(deep_lane, (tmp_path / "a", tmp_path / "b"), signals)
+    assert pieced == whole and set(whole) == {"ledger.csv", publish.MANIFEST}
+    assert played == REPLICATIONS + MORE == len(json.loads(whole["ledger.csv"])[0])
+    # Each kill may lose the one replication that was being played.
+    assert played <= played_in_pieces <= played + 2
+
+
 @pytest.mark.parametrize("killed", ["among the renames", "after the last step"])
 def test_a_run_that_is_interrupted_after_a_killed_publication_says_what_it_did(tmp_path, killed):
     folder, figures = make_project(tmp_path / "project", version=2), tmp_path / "project/figures/toy"
@@ -400,6 +437,19 @@ def test_a_full_disk_is_one_error_and_overwrites_nothing(executed, monkeypatch, 
     assert (executed / "figures/toy/table0.csv").read_text() == "new"
 
 
+@pytest.mark.parametrize(("made", "told"), [("table0.csv", "new"), ("table0_standin.csv", "old")])
+def test_without_the_real_data_the_published_story_stays(executed, made, told):
+    output, folder = executed / "output", executed / "figures/toy"
+    for story in ("old", "new"):
+        output.mkdir(exist_ok=True)
+        (output / "story.json").write_text(story)
+        (output / (made if story == "new" else "table0.csv")).write_text(story)
+        notebooks._set_aside(output)
+        publish.publish(output, folder, {"story": story})
+        shutil.rmtree(output)
+    assert (folder / "story.json").read_text() == told and publish.audit(folder) == []
+
+
 def test_a_publication_that_stops_half_way_says_so(executed, monkeypatch, capsys):
     replace, calls = os.replace, []
 
@@ -416,20 +466,45 @@ def test_a_publication_that_stops_half_way_says_so(executed, monkeypatch, capsys
     assert notebooks.main(PAPER) == 0 and publish.audit(executed / "figures/toy") == []
 
 
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_the_line_is_rewritten_in_a_terminal_and_never_longer_than_it(monkeypatch):
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal of 40 columns: a stream to write to, and a function that reads what has been written."""
     monkeypatch.setenv("COLUMNS", "40")
-    screen = Terminal()
-    line = Line("toy", screen)
+    ours, theirs = os.openpty()
+
+    def written():
+        text = b""
+        while select.select([ours], [], [], 0.05)[0]:
+            text += os.read(ours, 10_000)
+        return text.decode()
+
+    with open(theirs, "w") as stream:
+        yield stream, written
+    os.close(ours)
+
+
+def test_the_line_is_rewritten_in_a_terminal_and_never_longer_than_it(terminal):
+    stream, written = terminal
+    line = Line("toy", stream)
     line.show("a" * 100)
     line.show("b")
     line.clear()
-    first, second, cleared = screen.getvalue().split("\r")[1:]
+    first, second, cleared = written().split("\r")[1:]
     assert len(first.removesuffix("\x1b[K")) == 39 and second == "toy · 0:00 · b\x1b[K" and cleared == "\x1b[K"
+
+
+def test_of_two_runs_in_a_terminal_one_rewrites_its_line_and_the_other_writes_above_it(terminal):
+    stream, written = terminal
+    first, second = Line("one", stream), Line("two", stream)
+    first.show("a")
+    for number in range(3):
+        second.show(str(number), topic="same")
+    first.show("b")
+    assert written() == "\rone · 0:00 · a\x1b[K" "\rtwo · 0:00 · 0\x1b[K\r\n" "\rone · 0:00 · b\x1b[K"
+    first.clear()
+    second.show("c", topic="same")     # the place is free
+    assert written() == "\r\x1b[K" "\rtwo · 0:00 · c\x1b[K"
+    second.clear()
 
 
 def test_elsewhere_a_line_appears_for_a_new_topic_and_every_fifteen_seconds(monkeypatch):

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -130,8 +131,8 @@ def test_instances_are_not_made_to_look_up_their_results(path, monkeypatch):
         monkeypatch.setattr(Study, "instance", logged)
         cb.simulate(POLICIES, **study, store=path, reduce=reduce)
         monkeypatch.undo()
-        # One to check the arguments, one as the example; and those that are returned.
-        assert made == [6, 0] + ([6, 2, 4] if reduce is None else [])
+        # Two to check the arguments and that they are alike, one as the example; and those that are returned.
+        assert made == [6, 6, 0] + ([6, 2, 4] if reduce is None else [])
         made.clear()
 
 
@@ -279,3 +280,14 @@ def test_two_studies_write_to_one_store(path, played):
     assert [other.wait() for other in [child(path, 1, 20), child(path, 1, 20)]] == [0, 0]
     cb.simulate(POLICIES, **{**slow_here(), "replications": 20}, store=path)
     assert played == []
+
+
+def test_two_processes_may_make_the_file_at_the_same_moment(path):
+    path.parent.mkdir()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.1, other.execute, ["COMMIT"]).start()
+    with Store(path) as store:
+        store.put([(b"key", {"x": np.arange(3)})])
+        assert len(store) == 1
+    other.close()

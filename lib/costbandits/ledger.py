@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from . import sources
 from .checks import require
 from .statistics import Interval
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 UNTESTABLE = "cannot be tested"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNDECIDED, UNTESTABLE)
+ONLY = "reproduced only under a reading"     # what becomes of a claim, besides the verdicts
 KEYS = {"claim", "place", "statistic", "region", "primary", "others"}
 
 
@@ -170,6 +172,7 @@ class Ledger:
                 "scale": self.scale,
                 "verdict": result,
                 "note": note,
+                "cell": sources.executing(),
             }
         )
 
@@ -190,10 +193,69 @@ class Ledger:
         return rows.sort_values("id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
 
 
+def read(path):
+    """The rows of a ledger.csv, texts as texts; "" where an older file has no column `cell`."""
+    import pandas as pd
+
+    rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
+    return rows if "cell" in rows else rows.assign(cell="")
+
+
+def faults(rows, claims):
+    """What is wrong with the rows of a ledger: each verdict is worked out again from its numbers and its claim.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As made by `Ledger.frame`, or read.
+    claims : dict id -> Claim
+        All that must be judged.
+
+    Yields
+    ------
+    str
+    """
+    judged = set(rows.id[rows.reading == "primary"])
+    yield from (f"{id}: no row under the primary reading" for id in claims if id not in judged)
+    for row in rows[rows.duplicated(["id", "case", "reading"])].itertuples():
+        yield f"{_name(row)}: two rows"
+    for row in rows.itertuples():
+        yield from (f"{_name(row)}: {fault}" for fault in _faults(row, claims.get(row.id)))
+
+
+def _name(row):
+    return f"{row.id}, {row.case}, {row.reading}"
+
+
+def _faults(row, claim):
+    if claim is None:
+        yield "no such claim"
+        return
+    if row.reading not in ("primary", *claim.others):
+        yield "no such reading"
+    if not np.allclose((row.region_low, row.region_high), claim.region, rtol=1e-5, atol=0):
+        yield f"judged with the region [{row.region_low:g}, {row.region_high:g}], not {list(claim.region)}"
+    numbers = np.array([row.estimate, row.low, row.high], dtype=float)
+    if row.verdict == UNTESTABLE:
+        if "missing" not in row.note or not np.isnan(numbers).all():
+            yield "cannot be tested, but has numbers or does not say what is missing"
+    elif np.isnan(numbers).any():
+        yield f"{row.verdict} without numbers"
+    elif not row.low <= row.estimate <= row.high:
+        yield "the estimate is not within its interval"
+    elif row.verdict != (found := verdict(Interval(*numbers), claim.region)):
+        yield f"{row.verdict}, but its numbers say {found}"
+
+
 def summary(rows):
-    """One line per claim: the verdict over all its cases, and the other readings that would change it.
+    """One line per claim: what becomes of it (a verdict or ONLY), and in words, with readings that would change it.
 
     A case that another reading leaves aside keeps its primary verdict under it.
+
+    Returns
+    -------
+    DataFrame
+        Columns id, claim, standing, verdict (the words) and cases.
     """
     import pandas as pd
 
@@ -204,15 +266,20 @@ def summary(rows):
         result = overall(verdicts.values())
         others = {reading: overall((verdicts | dict(zip(part.case, part.verdict, strict=True))).values())
                   for reading, part in group[group.reading != "primary"].groupby("reading", sort=False)}
-        holds = [reading for reading, other in others.items() if other == REPRODUCED]
-        fails = [f"{other} under reading {reading}" for reading, other in others.items() if other != REPRODUCED]
-        if result == REPRODUCED and fails:
-            result = f"reproduced ({', '.join(fails)})"
-        elif result != REPRODUCED and holds:
-            result = f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"
         cases = ", ".join(f"{case}: {v}" for case, v in zip(primary.case, primary.verdict, strict=True))
-        lines.append({"id": id, "claim": group.claim.iloc[0], "verdict": result, "cases": cases})
+        lines.append({"id": id, "claim": group.claim.iloc[0], **_words(result, others), "cases": cases})
     return pd.DataFrame(lines)
+
+
+def _words(result, others):
+    """What becomes of a claim with this primary verdict and these under other readings; in brief and in words."""
+    holds = [reading for reading, other in others.items() if other == REPRODUCED]
+    fails = [f"{other} under reading {reading}" for reading, other in others.items() if other != REPRODUCED]
+    if result == REPRODUCED:
+        return {"standing": result, "verdict": f"reproduced ({', '.join(fails)})" if fails else result}
+    if holds:
+        return {"standing": ONLY, "verdict": f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"}
+    return {"standing": result, "verdict": result}
 
 
 def overall(verdicts):
@@ -224,9 +291,3 @@ def overall(verdicts):
 def _rounded(n):
     digits = 10 ** max(int(np.log10(n)) - 1, 0)
     return f"{int(np.ceil(n / digits) * digits):,}"
-
-
-def markdown(rows):
-    """The summary as a Markdown table, for the README."""
-    lines = ["| | claim | verdict at paper scale |", "|---|---|---|"]
-    return "\n".join(lines + [f"| {r.id} | {r.claim} | {r.verdict} |" for r in summary(rows).itertuples()])

@@ -5,7 +5,8 @@
 
 Both work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
 its own below `build/`, and publishes only when the whole notebook has succeeded: figures, tables and ledger rows of the
-paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`.
+paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`; ledger and
+findings of the deep profile, which shares the paper profile's store, also to `figures/deep/<notebook>/`.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from . import plan, publish
 from .checks import require
+from .progress import say
 from .store import StoreError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -41,8 +43,14 @@ class Failed(Exception):
     """The work was begun and could not be done; the message is for the reader."""
 
 
-def run(order):
+def run(order, among=()):
     """Execute the notebook of a `plan.Plan`, then publish; a line that says what was published.
+
+    Parameters
+    ----------
+    order : plan.Plan
+    among : sequence of str
+        The notebooks that a command runs one after the other, to say how far it is; may be empty.
 
     Raises
     ------
@@ -52,10 +60,11 @@ def run(order):
         If another run of this notebook is under way.
     """
     from .runner import Execution, Line, with_papermill
-    line = Line(f"{order.name} ({order.profile})")
+    where = f", notebook {among.index(order.name) + 1} of {len(among)}" if among else ""
+    line = Line(f"{order.name} ({order.profile}{where})")
     with _scratch(order.home, order.name) as scratch, _told(order.name, f"Nothing is published; see {_short(scratch)}"):
         if publish.complete(order.folder):
-            print(f"{order.name}: completed the publication of an earlier run, which was interrupted", file=sys.stderr)
+            say(f"{order.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
         output, executed, page = (scratch / name for name in ("output", f"{order.name}.ipynb", f"{order.name}.html"))
         output.mkdir()
         work = with_papermill(order.source, executed, {**order.parameters, "output": str(output)})
@@ -66,12 +75,22 @@ def run(order):
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
         for path in (executed, page):
             os.replace(path, order.home / path.name)
+        _set_aside(output)
         changed = publish.publish(output, order.folder, order.record)
+        if order.ledger:
+            publish.publish(output, order.ledger, order.record, only=("ledger*.csv", "story*.json"))
         shutil.rmtree(scratch)
         line.clear()
     files = len(publish.manifest(order.folder)["files"])
     return (f"{order.name} ({order.profile}), done in {line.elapsed()}: {files} files in {_short(order.folder)}, "
             f"{len(changed)} of them new or changed; the notebook as {_short(order.home / order.name)}.html")
+
+
+def _set_aside(output):
+    """Let what a run without the real data tells not take the place of what the published figures say."""
+    story = output / "story.json"
+    if story.exists() and any(output.glob(f"*{publish.STANDIN}.*")):
+        os.replace(story, output / f"story{publish.STANDIN}.json")
 
 
 @contextlib.contextmanager
@@ -161,6 +180,7 @@ def _html(notebook, order):
 
     exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
     exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(text))
+    exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
     resources = {"metadata": {"name": order.name, "path": str(order.source.parent)}}
     return exporter.from_notebook_node(notebook, resources)[0]
 
@@ -209,6 +229,7 @@ def main(arguments=None):
     runs = commands.add_parser("run", help="execute a notebook under a profile and publish its results")
     runs.add_argument("notebook")
     runs.add_argument("--profile", required=True, help="a folder of params/")
+    runs.add_argument("--among", nargs="+", default=(), metavar="NOTEBOOK", help="all that are run, to say how many")
     refreshes = commands.add_parser("refresh", help="execute committed notebooks in place")
     refreshes.add_argument("notebook", nargs="*", help="all by default")
     options = parser.parse_args(arguments)
@@ -227,8 +248,9 @@ def main(arguments=None):
 def _obey(options):
     if options.command == "run":
         order = plan.prepare(".", options.notebook, options.profile, options.build)
+        require(not options.among or order.name in options.among, "--among", options.among, f"must have {order.name!r}")
         _isolate(options.build)
-        print(run(order))
+        say(run(order, options.among), sys.stdout)
         return
     _isolate(options.build)
     for name in options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb")):
@@ -236,7 +258,7 @@ def _obey(options):
 
 
 def _say(message, status):
-    print(message, file=sys.stderr)
+    say(message, sys.stderr)
     return status
 
 

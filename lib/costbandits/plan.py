@@ -3,7 +3,6 @@
 import ast
 import hashlib
 import importlib.metadata
-import json
 import numbers
 import os
 import platform
@@ -14,11 +13,12 @@ from pathlib import Path
 
 import yaml
 
-from . import ads, publish
+from . import ads, publish, sources
 from .checks import require
 from .store import Store
 
-PUBLISHED = "paper"     # the profile whose results are committed
+PUBLISHED = "paper"     # the profile whose figures, tables and ledger are committed
+DEEP = "deep"           # more replications of the same in the same store; its ledger and findings are committed
 FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets
 PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "scipy")
 
@@ -39,9 +39,11 @@ class Plan:
     record : dict
         What decides the results, for the manifest: no places, no dates.
     home : path
-        Folder of the executed notebook, its HTML and the store.
+        Folder of the executed notebook and its HTML.
     folder : path
         Where figures, tables and ledger rows are published.
+    ledger : path or None
+        Where ledger and findings are published besides.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Plan:
     record: dict
     home: Path
     folder: Path
+    ledger: Path | None
 
 
 def prepare(root, name, profile, build="build"):
@@ -84,21 +87,23 @@ def prepare(root, name, profile, build="build"):
     given = _given(root, name, profile, defaults)
     home = root / build if profile == PUBLISHED else root / build / profile
     folder = (root if profile == PUBLISHED else home) / "figures" / name
-    for place in (home, folder):
+    committed = root / "figures" / DEEP / name if profile == DEEP else None
+    for place in filter(None, (home, folder, committed)):
         _writable(place)
-    publish.manifest(folder)
-    places = {"store": str(home / "store.sqlite")}
-    if (home / "store.sqlite").exists():
-        Store(home / "store.sqlite").close()
+        publish.manifest(place)
+    store = (root / build if profile == DEEP else home) / "store.sqlite"
+    places = {"store": str(store)}
+    if store.exists():
+        Store(store).close()
     chosen = {key: value for key, value in {**defaults, **given}.items() if key not in FROM_RUN}
     if "ads_file" in defaults:
-        places["ads_file"] = _ads(root) if profile == PUBLISHED else ""
+        places["ads_file"] = _ads(root) if profile in (PUBLISHED, DEEP) else ""
         chosen["ads_file"] = _digest(places["ads_file"])
-    record = {"notebook": name, "profile": profile, "parameters": chosen, "code": _code(root, notebook, given),
+    source = root / "notebooks" / f"{name}.ipynb"
+    record = {"notebook": name, "profile": profile, "parameters": chosen, "code": _code(root, source),
               "versions": _versions()}
     # One cell more than the notebook has: papermill injects the parameters.
-    return Plan(name, profile, root / "notebooks" / f"{name}.ipynb", len(notebook.cells) + 1, {**given, **places},
-                record, home, folder)
+    return Plan(name, profile, source, len(notebook.cells) + 1, {**given, **places}, record, home, folder, committed)
 
 
 def parameters(notebook, name="notebook"):
@@ -198,16 +203,11 @@ def _digest(file):
     return f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}" if file else ""
 
 
-def _code(root, notebook, given):
-    """Digest of all code and parameters that decide the results; not of outputs, nor of where anything is."""
-    digest = hashlib.sha256()
-    library = Path(__file__).parent
-    for path in sorted(library.rglob("*.py")):
-        digest.update(f"{path.relative_to(library).as_posix()}\n".encode() + path.read_bytes())
-    cells = [(cell.cell_type, cell.source) for cell in notebook.cells]
+def _code(root, notebook):
+    """Digests of the code that decides the results; not of prose and outputs, nor of where anything is."""
     claims = root / "params" / "claims.yaml"
-    digest.update(json.dumps([cells, given, claims.read_text() if claims.exists() else ""], sort_keys=True).encode())
-    return f"sha256:{digest.hexdigest()}"
+    return {"library": sources.library(), "notebook": sources.notebook(notebook),
+            "claims": _digest(claims) if claims.exists() else ""}
 
 
 def _versions():

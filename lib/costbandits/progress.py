@@ -114,6 +114,11 @@ class Watcher:
             self.done[self.label] = (message["done"], message["total"])
 
 
+def say(text, stream):
+    """Print a line, also where another run's progress line stands."""
+    print(f"\r{text}\x1b[K" if stream.isatty() else text, file=stream, flush=True)
+
+
 def minutes(seconds):
     """Minutes and seconds, as 2:05."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -29,7 +29,7 @@ class Unfinished(OSError):
     """A publication has begun to rename and could not go on; the next one will."""
 
 
-def publish(stage, folder, run):
+def publish(stage, folder, run, only=("*",)):
     """Make `folder` hold what is staged, and a manifest.
 
     Parameters
@@ -37,7 +37,9 @@ def publish(stage, folder, run):
     stage, folder : path
         Where the run has left its files (no folders among them), and where they go.
     run : dict
-        What made them, as JSON: profile, parameters, versions, digest of the code.
+        What made them, as JSON: profile, parameters, versions, digests of the code.
+    only : sequence of str
+        Patterns of the names of the files that are meant.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def publish(stage, folder, run):
     stage, folder = Path(stage), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     complete(folder)
-    staged = {path.name: _sha256(path) for path in _staged(stage)}
+    staged = {path.name: _sha256(path) for path in _staged(stage, only)}
     before = manifest(folder)
     after = _manifest(staged, before, folder, run)
     changed = [name for name in staged if _sha256(folder / name) != staged[name]]
@@ -124,11 +126,12 @@ def audit(folder):
     return sorted(name for name in there | set(told) if told.get(name) != _sha256(folder / name))
 
 
-def _staged(stage):
-    paths = sorted(path for path in stage.iterdir() if path.suffix != PART)
+def _staged(stage, only):
+    paths = sorted({path for pattern in only for path in stage.glob(pattern) if path.suffix != PART})
     odd = [path.name for path in paths if not path.is_file() or path.name == MANIFEST]
     require(not odd, "output", odd, f"may hold plain files only, none of them called {MANIFEST}")
-    require(len(paths) > 0, "output", str(stage), "holds nothing to publish: the notebook has filed no figure or table")
+    require(len(paths) > 0, "output", str(stage), f"holds nothing to publish ({', '.join(only)}): the notebook has "
+                                                  "filed no such figure or table")
     return paths
 
 

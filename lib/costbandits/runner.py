@@ -6,6 +6,7 @@ the run is killed.
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError, strip_color
 
-from .progress import VARIABLE, Watcher, minutes
+from .progress import VARIABLE, Watcher, minutes, say
 
 PULSE = 0.2       # seconds between two looks at the progress
 REPORT = 15.0     # seconds between two lines where a line cannot be rewritten
@@ -154,31 +155,57 @@ def as_it_is(notebook):
 
 
 class Line:
-    """The progress line: rewritten in place in a terminal, elsewhere a line now and then."""
+    """The progress line: rewritten in place in a terminal, elsewhere a line now and then.
+
+    Of several runs in one terminal one rewrites its line, the last one on the screen; the others put lines above it.
+    """
 
     def __init__(self, name, stream=None):
         self.name, self.stream, self.start = name, stream or sys.stderr, time.monotonic()
-        self._terminal, self._topic, self._shown = self.stream.isatty(), None, self.start - REPORT
+        self._topic, self._shown = None, self.start - REPORT
+        self._place = None     # the terminal, while its last line is ours
 
     def show(self, text, topic=None):
-        """Say `text`; where lines cannot be rewritten only when its topic is new or the last line is old."""
+        """Say `text`; where the line cannot be rewritten only when its topic is new or the last one is old."""
         now = time.monotonic()
         text = f"{self.name} · {self.elapsed()} · {text}"
-        if self._terminal:
+        if self._rewritten():
             width = shutil.get_terminal_size().columns - 1
             self._put(f"\r{text[:width]}\x1b[K")
         elif topic != self._topic or now - self._shown >= REPORT:
             self._topic, self._shown = topic, now
-            self._put(text + "\n")
+            with contextlib.suppress(OSError):     # nobody reads it any more: no reason to stop
+                say(text, self.stream)
+
+    def _rewritten(self):
+        if self._place is None and self.stream.isatty():
+            with contextlib.suppress(OSError):
+                self._place = _last_line_of(os.ttyname(self.stream.fileno()))
+        return self._place is not None
 
     def elapsed(self):
         return minutes(time.monotonic() - self.start)
 
     def clear(self):
-        if self._terminal:
+        """Take the line away, and let another run have its place."""
+        if self._place is not None:
             self._put("\r\x1b[K")
+            os.close(self._place)
+            self._place = None
 
     def _put(self, text):
-        with contextlib.suppress(OSError):     # nobody reads it any more: no reason to stop
+        with contextlib.suppress(OSError):
             self.stream.write(text)
             self.stream.flush()
+
+
+def _last_line_of(terminal):
+    """A handle that reserves the last line of a terminal; OSError if another run has reserved it."""
+    # Opened anew: runs that make has started share the handle of their stderr, and a lock on it would be common.
+    handle = os.open(terminal, os.O_RDONLY | os.O_NOCTTY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle

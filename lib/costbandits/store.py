@@ -8,6 +8,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import sqlite3
 from pathlib import Path
 
@@ -55,7 +56,9 @@ class Store:
         # WAL with synchronous=NORMAL: a kill loses at most the row being written, never the file.
         self._db.execute("PRAGMA synchronous=NORMAL")
         if not objects:
-            self._db.execute("PRAGMA journal_mode=WAL")
+            # Of two processes that make the file at once one is refused this; it finds what the other has set.
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA journal_mode=WAL")
             with self._transaction():
                 self._db.execute(f"PRAGMA application_id={APPLICATION}")
                 self._db.execute(f"PRAGMA user_version={FORMAT}")
@@ -132,7 +135,7 @@ def _unpack(payload):
     header, _, data = payload.partition(b"\n")
     arrays, start = {}, 0
     for name, dtype, shape in json.loads(header):
-        size = int(np.prod(shape, dtype=int))
+        size = math.prod(shape)
         arrays[name] = np.frombuffer(data, dtype, size, start).reshape(shape)
         start += arrays[name].nbytes
     return arrays

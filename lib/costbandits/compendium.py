@@ -1,0 +1,257 @@
+"""One ledger of all papers, and what the README says of results: nothing in either is typed by hand.
+
+    python -m costbandits.compendium            from the project's folder
+    python -m costbandits.compendium --check    exit status 1, and what is out of date; nothing is written
+
+The rows that the notebooks have published (figures/<notebook>/ledger.csv) are collected in figures/ledger.csv. A row
+judged at deep scale (figures/deep/<notebook>/ledger.csv) takes the place of the one that answers the same question.
+REPRODUCTION.md shows them all; the README, between two marks, their summary, the notebooks' findings, of the deep scale
+where it was reached, and the figures that say something (figures/<notebook>/story.json).
+"""
+
+import argparse
+import html
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from . import ledger, publish, sources
+from .checks import require
+from .plan import DEEP
+from .statistics import Interval
+
+# Notebooks in the README's order, with the letter that their claims begin with; None judges no claims.
+NOTEBOOKS = {"omega_ucb": "O", "budget_ucb": "B", "kube": "K", "suak": "S", "cost_subsidy": "C", "tournament": None,
+             "extend": None}
+CLAIMS, LEDGER, REPORT, README = "params/claims.yaml", "figures/ledger.csv", "REPRODUCTION.md", "README.md"
+BEGIN, END = "<!-- results: written by `make all`, not by hand -->", "<!-- end of results -->"
+STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
+QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low", "region_high"]
+
+INTRODUCTION = f"""# What holds: every claim, its numbers and its verdict
+
+A claim is judged by the interval of a statistic (95 %, corrected where several are compared) and by a region of values
+for which it holds. Regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs
+that judge them, unless they say that they were added or changed after a first look. An interval inside the region
+reproduces the claim, one outside contradicts it, one across its border leaves it undecided. Where a paper's words allow
+several readings the primary one decides, and the others have rows of their own; a claim made for several cases holds if
+it holds in all of them. *Scale* is the profile whose runs were judged: `paper` (`make all`), or `deep`, more
+replications of the same (`make deep`), which wins. The last column leads to the cell that judged the row, on GitHub to
+its notebook, where the cell has that number. The same rows as a table: [{LEDGER}]({LEDGER}).
+"""
+
+
+def collect(root):
+    """All rows of the ledger, notebooks and claims in their order, deep rows in the place of those at paper scale.
+
+    Parameters
+    ----------
+    root : path
+        The project.
+
+    Returns
+    -------
+    rows : DataFrame
+        Those of the notebooks with a column `notebook` before them.
+    left_out : list of str
+        Deep rows that answer no question of the paper scale, as when a region has changed since.
+
+    Raises
+    ------
+    ValueError
+        If a verdict does not follow from its numbers and its claim, or a claim has none.
+    """
+    parts, left_out = [], []
+    for name, letter in NOTEBOOKS.items():
+        place = Path(root) / "figures" / name / "ledger.csv"
+        if letter and place.exists():
+            rows, old = _deepest(ledger.read(place), Path(root) / "figures" / DEEP / name)
+            left_out += [f"{name}: {', '.join(question)}" for question in old]
+            faults = list(ledger.faults(rows, ledger.load(Path(root) / CLAIMS, letter)))
+            require(not faults, f"ledger of {name}", faults[:3], f"must agree with {CLAIMS}: run the notebook again")
+            parts.append(rows.assign(notebook=name))
+    rows = pd.concat(parts, ignore_index=True)
+    return rows[["notebook", *rows.columns.drop("notebook")]], left_out
+
+
+def _deepest(paper, folder):
+    """Each row at paper scale, or the deep one that answers the same question; and the deep ones that answer none."""
+    # A run without the data of ads leaves a ledger of its own, which cannot test what needs them.
+    found = [path for name in ("ledger.csv", "ledger_standin.csv") if (path := folder / name).exists()]
+    deep = ledger.read(found[0]) if found else paper[:0]
+    deep = deep[deep.verdict != ledger.UNTESTABLE]
+    asked, answered = (pd.MultiIndex.from_frame(rows[QUESTION]) for rows in (paper, deep))
+    rows = pd.concat([deep, paper]).drop_duplicates(QUESTION).set_index(QUESTION).loc[asked].reset_index()
+    return rows[paper.columns], deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
+
+
+def report(rows, root):
+    """The text of REPRODUCTION.md."""
+    claims = ledger.load(Path(root) / CLAIMS)
+    parts = [INTRODUCTION, _total(rows, root, "")]
+    for name, part in rows.groupby("notebook", sort=False):
+        verdicts, cells = ledger.summary(part).set_index("id").verdict, _cells(root, name)
+        groups = [(claims[id], verdicts[id], rows) for id, rows in part.groupby("id", sort=False)]
+        parts += [f'<a id="{name}"></a>\n\n## {_title(root, name)}\n\n[The notebook](notebooks/{name}.ipynb)\n',
+                  "| | claim | place | verdict | cases |\n|---|---|---|---|---|",
+                  *(_brief(*group) for group in groups), "", *(_details(*group, cells) for group in groups)]
+    return "\n".join(parts)
+
+
+def _brief(claim, verdict, rows):
+    """One claim as a line of the table at the head of its paper."""
+    counts = rows.verdict[rows.reading == "primary"].value_counts(sort=False)
+    cases = ", ".join(f"{number} {each}" for each, number in counts.items())
+    told = map(_plain, (claim.claim, claim.place, verdict, cases))
+    return f"| [{claim.id}](#{claim.id}) | {' | '.join(told)} |"
+
+
+def _details(claim, verdict, rows, cells):
+    """One claim: how it is judged under which reading, and its rows, folded."""
+    low, high = claim.region
+    region = f"[{low:g}, ∞)" if high == float("inf") else f"[{low:g}, {high:g}]"
+    number = f"{len(rows)} rows" if len(rows) > 1 else "1 row"
+    readings = {"primary": claim.primary, **claim.others}
+    return "\n".join([
+        f'<a id="{claim.id}"></a>',
+        "<details>",
+        f"<summary><b>{claim.id}</b> {_text(claim.claim)}: <b>{_text(verdict)}</b> ({number})</summary>\n",
+        f"Judged by: {_plain(claim.statistic)}. The claim holds in {region}.\n",
+        *(f"- reading *{_plain(name)}*: {_plain(text)}" for name, text in readings.items()),
+        "\n| case | reading | value [interval] | runs | scale | verdict | note | cell |",
+        "|---|---|---|--:|---|---|---|--:|",
+        *(_row(row, cells.get(row.cell, cells[None])) for row in rows.itertuples()),
+        "\n</details>\n"])
+
+
+def _row(row, link):
+    told = map(_plain, (row.case, row.reading, _value(row), f"{row.replications:,}", row.scale, row.verdict, row.note))
+    return f"| {' | '.join(told)} | {link} |"
+
+
+def _cells(root, name):
+    """Digest of a cell -> link to it; None -> link to the notebook, for rows that know no cell of it."""
+    target = f"notebooks/{name}.ipynb"
+    # JupyterLab and the pages in build/ go to this fragment; GitHub has none for cells, and shows their numbers.
+    return {None: f"[notebook]({target})"} | {
+        sources.cell(cell["source"]): f"[{cell['execution_count']}]({target}#cell-id={cell['id']})"
+        for cell in sources.cells(Path(root) / target)}
+
+
+def _value(row):
+    if pd.isna(row.estimate):
+        return ""
+    exact = row.low == row.estimate == row.high
+    return f"{row.estimate:.3g}" if exact else str(Interval(row.estimate, row.low, row.high))
+
+
+def results(rows, root):
+    """What the README says of results: totals, and what the notebooks have found and drawn."""
+    deep = (rows.scale == DEEP).sum()
+    parts = [f"{rows.id.nunique()} claims, judged case by case and reading by reading in {len(rows)} rows"
+             f"{f', {deep} of them at deep scale' if deep else ''}. Each with its numbers, runs and the cell that "
+             f"judged it: [{REPORT}]({REPORT}).\n", _total(rows, root, REPORT)]
+    for name in NOTEBOOKS:
+        folder = f"figures/{name}"
+        figures, findings = _story(Path(root), name)
+        if figures or findings:
+            links = [f"[notebook](notebooks/{name}.ipynb)", f"[figures and tables]({folder})"]
+            links += [f"[claims]({REPORT}#{name})"] * (name in set(rows.notebook))
+            parts += [f"### {_title(root, name)}\n\n{' · '.join(links)}\n",
+                      "\n".join([*(f"- {' '.join(text.split())}" for text in findings), ""]),
+                      *(f"![{_plain(says)}]({folder}/{figure}.png)\n*{_plain(says)}*\n"
+                        for figure, says in figures.items())]
+    return "\n".join(parts)
+
+
+def _story(root, name):
+    """What the figures of a notebook say, and its findings, at deep scale where there are any; each may be empty."""
+    nothing = {"figures": {}, "findings": []}
+    paths = (root / "figures" / folder / "story.json" for folder in (name, f"{DEEP}/{name}"))
+    paper, deep = (json.loads(path.read_text(encoding="utf-8")) if path.exists() else nothing for path in paths)
+    for figure in paper["figures"]:
+        require((root / f"figures/{name}/{figure}.png").exists(), f"story of {name}, figure", figure, "must be a PNG")
+    return paper["figures"], deep["findings"] or paper["findings"]
+
+
+def _total(rows, root, target):
+    """How many claims of each paper came out how, as a table whose first column leads to `target`."""
+    lines = [f"| paper | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
+    counts = []
+    for name, part in rows.groupby("notebook", sort=False):
+        standings = ledger.summary(part).standing
+        counts.append([len(standings), *(int((standings == each).sum()) for each in STANDINGS)])
+        lines.append(_line(f"[{_title(root, name).partition(':')[0]}]({target}#{name})", counts[-1]))
+    return "\n".join([*lines, _line("all", [sum(column) for column in zip(*counts, strict=True)]), ""])
+
+
+def _line(label, numbers):
+    return f"| {label} | {' | '.join(map(str, numbers))} |"
+
+
+def _title(root, name):
+    """The first heading of a notebook."""
+    cells = json.loads((Path(root) / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ")
+
+
+def _plain(text):
+    """A text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_|$~\[\]])", r"\\\1", _text(text))
+
+
+def _text(text):
+    """A text that HTML shows as it is, on one line."""
+    return html.escape(" ".join(text.split()), quote=False)
+
+
+def made(root):
+    """What everything should be, path -> text; and the deep rows that are left out."""
+    rows, left_out = collect(root)
+    table = rows.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    readme = (Path(root) / README).read_text(encoding="utf-8")
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    require(begin and end, README, "", f"must have the marks {BEGIN!r} and {END!r}, in this order")
+    return {LEDGER: table, REPORT: report(rows, root),
+            README: f"{before}{BEGIN}\n\n{results(rows, root)}\n{END}{after}"}, left_out
+
+
+def stale(root, texts):
+    """Which of these files are not what they should be."""
+    return [name for name, text in texts.items()
+            if not (path := Path(root) / name).exists() or path.read_text(encoding="utf-8") != text]
+
+
+def _write(path, text):
+    part = path.with_name(path.name + publish.PART)
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+
+
+def main(arguments=None):
+    """The command; its exit status: 0, 1 if a check finds something out of date, 2 if the inputs are wrong."""
+    parser = argparse.ArgumentParser(prog="python -m costbandits.compendium", description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, and say what is out of date")
+    check = parser.parse_args(arguments).check
+    try:
+        texts, left_out = made(".")
+        old = stale(".", texts)
+        for name in old if not check else ():
+            _write(Path(name), texts[name])
+    except (ValueError, OSError) as error:
+        print(f"costbandits: {error}", file=sys.stderr)
+        return 2
+    for row in left_out:
+        print(f"left out, for it answers no question of the paper scale (make deep): {row}", file=sys.stderr)
+    for name in old:
+        print(f"{name}: out of date, `make all` mends it" if check else f"{name}: written")
+    return int(check and bool(old))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
