@@ -90,8 +90,34 @@ def test_forest_and_matrix_show_what_they_are_given(runs):
     assert [t.get_text() for t in ax.texts] == ["90", "10"]
 
 
+def test_a_landscape_writes_ratios_frames_the_unbeaten_and_leaves_gaps():
+    ratios = pd.DataFrame([[1.0, 1.04, np.nan], [1234.0, 1.0, 31.4]], ["first", "second"], ["a", "b", "c"])
+    _, ax = plt.subplots()
+    figures.landscape(ax, ratios, ratios < 1.1, "title")
+    assert [t.get_text() for t in ax.texts] == ["1", "1.04", "1e3", "1", "31"]
+    assert [(round(p.get_x()), round(p.get_y())) for p in ax.patches] == [(0, 0), (1, 0), (1, 1)]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b", "c"]
+    assert [t.get_weight() for t in ax.texts] == ["bold", "bold", "normal", "bold", "normal"]
+
+
+@pytest.mark.parametrize(("ratio", "text"), [
+    (1, "1"), (1.004, "1.00"), (1.99, "1.99"), (1.996, "2.0"), (9.94, "9.9"), (9.96, "10"), (999.4, "999"),
+    (999.6, "1e3"), (123456.0, "1e5"), (np.inf, "inf")])
+def test_ratios_are_short(ratio, text):
+    assert figures._brief(ratio) == text
+
+
 @pytest.mark.parametrize(("options", "message"), [
     ({"band": "sd"}, "band = 'sd'"), ({"center": "mode"}, "center = 'mode'")])
 def test_bad_input(runs, options, message):
     with pytest.raises(ValueError, match=message):
         figures.curves(plt.gca(), np.arange(8), runs, **options)
+
+
+def test_only_names_that_overlap_move_and_none_leaves_the_axis():
+    _, ax = plt.subplots()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    figures.name_lines(ax, {"alone": 0.5, "a": 0.97, "b": 0.99, "c": 0.98, "d": 0.21, "e": 0.2, "f": 0.0}, gap=0.05)
+    heights = {text.get_text(): text.xy[1] for text in ax.texts}
+    assert heights == pytest.approx(
+        {"alone": 0.5, "a": 0.9, "c": 0.95, "b": 1.0, "e": 0.18, "d": 0.23, "f": 0.0})

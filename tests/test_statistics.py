@@ -128,11 +128,97 @@ def test_paired_of_runs_and_of_reduced_runs_agree():
     assert (table.p_holm >= table.p_value).all()
 
 
+def test_wins_count_ties_half():
+    table = st.wins({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 3.0, 3.0], "c": [0.0, 0.0, 0.0, 0.0]})
+    assert table.to_numpy().tolist() == [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [1.0, 1.0, 0.5]]
+    assert list(table.index) == list(table.columns) == ["a", "b", "c"]
+
+
+def test_a_tournament_by_hand():
+    a, b = np.array([1.0, 2.0, 3.0, 4.0, 9.0]), np.array([2.0, 2.0, 5.0, 8.0, 7.0])
+    pairs = st.tournament({"a": a, "b": b, "twin of a": a.copy()})
+    assert list(zip(pairs.a, pairs.b, strict=True)) == [("a", "b"), ("a", "twin of a"), ("b", "twin of a")]
+    assert pairs.ties.tolist() == [1, 5, 1]
+    assert pairs.wins.tolist() == pytest.approx([0.7, 0.5, 0.3])                # three wins, one tie, one loss
+    assert pairs.p_wins.tolist() == pytest.approx([2 * (1 + 4) / 16, 1, 2 * (1 + 4) / 16])
+    assert pairs.difference.tolist() == pytest.approx([-1, 0, 1])
+    assert pairs.p_mean[1] == 1 and (pairs.difference_low[1], pairs.difference_high[1]) == (0, 0)
+    assert pairs.p_mean[0] == pytest.approx(pairs.p_mean[2])                    # whoever is named first
+    for what in ("wins", "mean"):
+        assert pairs[f"p_{what}_holm"].tolist() == pytest.approx(st.holm(pairs[f"p_{what}"]).tolist())
+
+
+def test_a_tournament_agrees_with_the_comparison_of_a_pair():
+    x, y = heavy(7)
+    pair, single = st.tournament({"x": x, "y": y}).iloc[0], st.compare(x, y)
+    length = single.difference.high - single.difference.low
+    assert [pair.difference, pair.difference_low, pair.difference_high] == pytest.approx(
+        [*vars(single.difference).values()], abs=1e-9 * length)
+    assert [pair.wins, pair.wins_low, pair.wins_high] == pytest.approx([*vars(single.improvement).values()])
+    assert pair.p_wins == pytest.approx(single.p_value)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_the_p_value_of_a_mean_is_the_level_at_which_its_interval_ends_at_0(seed):
+    x = np.random.default_rng(seed).exponential(size=300)
+    d = x - x.mean() + 0.1                                                      # skewed, its mean 1.7 s.e. above 0
+    p = st.tournament({"a": d, "b": np.zeros(300)}).p_mean[0]
+    assert 0.02 < p < 0.2
+    assert st.mean(d, 1 - p).low == pytest.approx(0, abs=2e-3)                  # 0.03 s.e.: one resample more or less
+
+
+def test_a_difference_far_beyond_the_resamples_has_a_p_value_that_many_pairs_leave_significant():
+    x = np.random.default_rng(0).normal(size=200)
+    p = st.tournament({"a": x, "b": np.full(200, 1.0)}).p_mean[0]               # 14 standard errors
+    assert 0 <= p < 1e-20
+    assert st.tournament({"a": np.arange(9.0), "b": np.arange(9.0) + 2}).p_mean[0] == 0
+
+
+def test_false_verdicts_of_a_tournament_are_rare():
+    # 50 tournaments of three policies with one heavy-tailed law. With a family-wise error of 5 % there are more than 9
+    # with a false verdict with a probability of 2e-4, by the mean and by wins each.
+    rng, false = np.random.default_rng(5), {"p_mean_holm": 0, "p_wins_holm": 0}
+    for _ in range(50):
+        pairs = st.tournament({label: np.exp(rng.normal(size=100)) for label in "abc"})
+        for name in false:
+            false[name] += int((pairs[name] < 0.05).any())
+    assert max(false.values()) <= 9
+    assert false["p_mean_holm"] > 0                                             # not by never deciding
+
+
+def test_standings_count_who_is_better_beyond_doubt():
+    rng = np.random.default_rng(6)
+    common = rng.exponential(size=400)
+    values = {"good": common, "twin": common.copy(), "bad": common + rng.uniform(0, 1, 400)}
+    table = st.standings(values, st.tournament(values))
+    assert table.better_mean.to_dict() == table.better_wins.to_dict() == {"good": 0, "twin": 0, "bad": 2}
+    assert table.loc["good", ["mean", "median", "p95", "p99"]].tolist() == pytest.approx(
+        [common.mean(), *np.quantile(common, [0.5, 0.95, 0.99])])
+
+
+def test_mean_and_wins_can_name_different_policies():
+    # The gambler wins nine games of ten and loses the tenth by a hundred.
+    gambler = np.where(np.arange(500) % 10 == 0, 100.0, 0.0)
+    values = {"gambler": gambler, "steady": np.ones(500)}
+    table = st.standings(values, st.tournament(values))
+    assert table.better_mean.tolist() == [1, 0] and table.better_wins.tolist() == [0, 1]
+
+
+def test_wins_can_go_in_a_circle():
+    # Rock, paper, scissors: each beats the next in two thirds of the replications, so nobody is unbeaten.
+    values = {label: np.roll([1.0, 2.0, 3.0] * 100, i) for i, label in enumerate("abc")}
+    table = st.standings(values, st.tournament(values))
+    assert table.better_wins.tolist() == [1, 1, 1] and table.better_mean.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: st.compare([1.0, 2.0], [1.0]), "equal length"),
     (lambda: st.compare([1.0, 2.0], [1.0, 3.0], confidence=1.5), r"confidence = 1.5.*\(0, 1\)"),
     (lambda: st.growth_ratio([0.1, 1.0], np.ones((2, 2)), (0.1, 0.2, 1)), "three different checkpoints"),
     (lambda: st.log_slope([0.1, 1.0], np.ones((2, 2)), (1, 1)), "two different checkpoints"),
+    (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0]}), r"values = .*equal length"),
+    (lambda: st.tournament({"a": [1.0, 2.0]}), "two or more"),
+    (lambda: st.tournament({"a": [1.0, 2.0], "b": [1.0, 2.0]}, confidence=95), r"confidence = 95.*\(0, 1\)"),
 ])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):

@@ -1,7 +1,6 @@
 """House style: one colour and line style per policy in all notebooks, and figures that say where they come from."""
 
 import functools
-import hashlib
 import importlib.metadata
 import io
 import json
@@ -12,7 +11,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from scipy.optimize import isotonic_regression
 
+from . import sources
 from .checks import require
 
 # Okabe and Ito's colours, safe for the colour-blind; line styles tell the rest apart, also in greyscale.
@@ -127,7 +128,7 @@ def style(label):
 
 
 def name_lines(ax, ends, gap=0.045):
-    """Write each line's name at its right end, moved apart where they would overlap.
+    """Write each line's name at its right end; names that would overlap are moved apart, as little as possible.
 
     Parameters
     ----------
@@ -137,16 +138,14 @@ def name_lines(ax, ends, gap=0.045):
     """
     to_axis = ax.transAxes.inverted().transform
     heights = {label: to_axis(ax.transData.transform((ax.get_xlim()[1], y)))[1] for label, y in ends.items()}
-    placed = -np.inf
-    positions = {}
-    for label in sorted(heights, key=heights.get):
-        placed = max(heights[label], placed + gap)
-        positions[label] = placed
-    over = max(0.0, placed - 1.0)
-    for label, y in positions.items():
+    labels = sorted(heights, key=heights.get)
+    # Less a step for each name below it, no height may fall: the nearest such heights are an isotonic regression.
+    steps = gap * np.arange(len(labels))
+    placed = isotonic_regression([heights[label] for label in labels] - steps).x
+    for label, y in zip(labels, np.clip(placed, 0.0, 1.0 - steps[-1]) + steps, strict=True):
         ax.annotate(
             label,
-            (1.01, y - over),
+            (1.01, y),
             xycoords="axes fraction",
             va="center",
             fontsize=7.5,
@@ -237,10 +236,44 @@ def matrix(ax, shares, labels, title):
     ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(len(labels)), labels)
     for i, j in np.argwhere(~np.eye(len(labels), dtype=bool)):
-        strong = abs(shares[i, j] - 0.5) > 0.35
+        strong = abs(shares[i, j] - 0.5) > 0.28
         ax.text(j, i, f"{100 * shares[i, j]:.0f}", ha="center", va="center", fontsize=6.5, color="w" if strong else "k")
     ax.set(title=title)
     ax.grid(False)
+
+
+def landscape(ax, ratios, unbeaten, title):
+    """Which policy for which problem: numbers in cells that darken from 1 to 100, a frame around the unbeaten.
+
+    Parameters
+    ----------
+    ratios : DataFrame of shape (family, policy)
+        Loss over that of the best policy of its row, 1 or more; NaN for a policy that does not play.
+    unbeaten : DataFrame of bool, of the same shape
+        Where to draw a frame.
+    """
+    shade = mpl.colors.LogNorm(1, 100)
+    ax.imshow(ratios, cmap="YlGnBu", norm=shade, aspect="auto")
+    ax.set_xticks(range(ratios.shape[1]), ratios.columns, rotation=50, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(ratios.shape[0]), ratios.index)
+    for (i, j), ratio in np.ndenumerate(ratios.to_numpy(float)):
+        if np.isnan(ratio):
+            continue
+        marked = bool(unbeaten.to_numpy()[i, j])
+        ax.text(j, i, _brief(ratio), ha="center", va="center", fontsize=7, weight="bold" if marked else "normal",
+                color="w" if shade(ratio) > 0.6 else "k")
+        if marked:
+            ax.add_patch(plt.Rectangle((j - 0.46, i - 0.44), 0.92, 0.88, fill=False, edgecolor=RED, linewidth=1.6))
+    ax.set(title=title)
+    ax.grid(False)
+
+
+def _brief(ratio):
+    """A ratio in at most four characters: 1, 1.04, 3.2, 140, 9e3."""
+    if ratio >= 999.5:
+        return f"{ratio:.0e}".replace("e+0", "e").replace("e+", "e")
+    text = f"{ratio:.2f}" if ratio < 1.995 else f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}"
+    return "1" if ratio == 1 else text
 
 
 def _resampled(values, resamples=500):
@@ -326,17 +359,10 @@ class Gallery:
 
 @functools.cache
 def _sources(notebook):
-    """Digests of the library's and the notebook's code, and the versions that draw."""
-    library = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        library.update(path.read_bytes())
+    """Digests of the library and of the notebook's code, and the versions that draw."""
     path = Path(f"{notebook}.ipynb")
-    cells = json.loads(path.read_text())["cells"] if path.exists() else []
-    text = json.dumps(
-        [cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]) for cell in cells]
-    )
     return {
-        "library": library.hexdigest()[:16],
-        "source": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "library": sources.library(),
+        "source": sources.notebook(path) if path.exists() else "",
         "versions": {name: importlib.metadata.version(name) for name in ("numpy", "numba", "matplotlib")},
     }

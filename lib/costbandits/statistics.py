@@ -182,13 +182,29 @@ def _bootstrap(statistic, means, confidence):
         return Interval(estimate, -np.inf, np.inf)
     if np.ptp(draws) <= 1e-12 * abs(estimate):
         return Interval(estimate, estimate, estimate)
-    influence = jackknife.mean() - jackknife
-    below = (np.sum(draws < estimate) + np.sum(draws == estimate) / 2) / len(draws)
-    bias = stats.norm.ppf(np.clip(below, 1 / len(draws), 1 - 1 / len(draws)))
-    acceleration = np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)
+    bias, acceleration = _bias_and_acceleration(estimate, draws, jackknife)
     z = bias + stats.norm.ppf([(1 - confidence) / 2, (1 + confidence) / 2])
     low, high = np.quantile(draws, stats.norm.cdf(bias + z / (1 - acceleration * z)))
     return Interval(estimate, float(low), float(high))
+
+
+def _bias_and_acceleration(estimate, draws, jackknife):
+    influence = jackknife.mean() - jackknife
+    below = (np.sum(draws < estimate) + np.sum(draws == estimate) / 2) / len(draws)
+    bias = stats.norm.ppf(np.clip(below, 1 / len(draws), 1 - 1 / len(draws)))
+    return bias, np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)
+
+
+def _p_value(estimate, draws, jackknife):
+    """Two-sided p-value of 0: the level at which the BCa interval ends there.
+
+    Where no resample lies beyond 0 their normal tail is continued, so that many comparisons can still be corrected.
+    """
+    bias, acceleration = _bias_and_acceleration(estimate, draws, jackknife)
+    below = (np.sum(draws < 0) + np.sum(draws == 0) / 2) / len(draws)
+    w = (stats.norm.ppf(below) if 0 < below < 1 else -estimate / draws.std()) - bias
+    slope = 1 + acceleration * w           # z solves the end of the interval in `_bootstrap` for its level
+    return 2 * float(stats.norm.cdf(-abs(w / slope - bias))) if slope > 0 else 0.0
 
 
 def mean(x, confidence=0.95):
@@ -315,6 +331,105 @@ def table(values, pairs, confidence=0.95):
 def dominance(values, confidence=0.95):
     """`table` of all pairs of policies."""
     return table(values, itertools.combinations(values, 2), confidence)
+
+
+def wins(values):
+    """Head-to-head matrix: in which share of replications the row's policy has the smaller value; ties count half.
+
+    Parameters
+    ----------
+    values : dict label -> array of shape (replication,)
+
+    Returns
+    -------
+    DataFrame of shape (policy, policy), 0.5 on the diagonal
+    """
+    import pandas as pd
+
+    x = _together(values)
+    shares = [((row < x).mean(axis=1) + (row == x).mean(axis=1) / 2) for row in x]
+    return pd.DataFrame(shares, list(values), list(values))
+
+
+def _together(values):
+    sizes = {label: np.shape(x) for label, x in values.items()}
+    require(len(values) > 1 and len(set(sizes.values())) == 1 and len(next(iter(sizes.values()))) == 1, "values", sizes,
+            "must be two or more paired samples of equal length")
+    return np.array([*values.values()], float)
+
+
+def tournament(values, confidence=0.95):
+    """All pairs of policies, compared by who wins a replication and by who has the smaller mean.
+
+    Either question has p-values of its own, corrected by Holm's method over all pairs: the sign test of the
+    replications that differ (`p_wins`), and the level at which the BCa interval of the paired difference of means ends
+    at 0 (`p_mean`). One set of resamples serves all pairs.
+
+    Parameters
+    ----------
+    values : dict label -> array of shape (replication,)
+        Smaller is better.
+    confidence : float in (0, 1)
+        Of each interval by itself.
+
+    Returns
+    -------
+    DataFrame, one row per pair
+        a, b, replications, ties; wins, wins_low, wins_high: P(a < b) + P(a = b) / 2 with Wilson's interval; difference,
+        difference_low, difference_high: mean of a less mean of b; p_wins, p_mean, p_wins_holm, p_mean_holm.
+    """
+    import pandas as pd
+
+    x = _together(values)
+    require(0 < number("confidence", confidence) < 1, "confidence", confidence, "must be in (0, 1)")
+    means = _means(x)
+    rows = [{"a": a, "b": b, **_duel(x[i] - x[j], [each[..., i] - each[..., j] for each in means], confidence)}
+            for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
+    rows = pd.DataFrame(rows)
+    return rows.assign(p_wins_holm=holm(rows.p_wins), p_mean_holm=holm(rows.p_mean))
+
+
+def _duel(d, means, confidence):
+    """The row of `tournament` for the differences d of one pair, shape (replication,), and their `_means`."""
+    won, lost = int((d < 0).sum()), int((d > 0).sum())
+    ties, always = len(d) - won - lost, np.ptp(d) <= 1e-9 * np.abs(d).max()      # the same difference but for rounding
+    parts = {"wins": share(won + ties / 2, len(d), confidence),
+             "difference": Interval(*[d.mean()] * 3) if always else _bootstrap(lambda each: each, means, confidence)}
+    ends = {f"{name}{end}": value for name, part in parts.items()
+            for end, value in zip(("", "_low", "_high"), vars(part).values(), strict=True)}
+    return {"replications": len(d), "ties": ties, **ends,
+            "p_wins": float(stats.binomtest(won, won + lost).pvalue) if won + lost else 1.0,
+            "p_mean": float(not d.any()) if always else _p_value(*means)}
+
+
+def standings(values, pairs, level=0.05):
+    """How each policy ends, and how many of the others are better beyond doubt.
+
+    Parameters
+    ----------
+    values : dict label -> array of shape (replication,)
+    pairs : DataFrame
+        `tournament(values)`.
+    level : float
+        Of all pairs together. A policy that nobody is better than has a count of 0; by wins there may be none, since
+        a can beat b, b beat c and c beat a.
+
+    Returns
+    -------
+    DataFrame, one row per policy
+        mean, median, p95, p99; better_mean, better_wins: how many policies have a significantly smaller mean, or win
+        significantly more than half of the replications against it.
+    """
+    import pandas as pd
+
+    x = _together(values)
+    table = pd.DataFrame({"mean": x.mean(axis=1)}, pd.Index(values, name="policy"))
+    for name, q in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        table[name] = np.quantile(x, q, axis=1)
+    for what, ahead in (("mean", pairs.difference < 0), ("wins", pairs.wins > 0.5)):
+        worse = pairs.b.where(ahead, pairs.a)[pairs[f"p_{what}_holm"] < level]
+        table[f"better_{what}"] = worse.value_counts().reindex(table.index, fill_value=0)
+    return table
 
 
 def growth_ratio(x, values, split, confidence=0.95):
