@@ -7,12 +7,15 @@ at a time. Samplers that reject in vectorised rounds break this rule; `check_sam
 """
 
 import math
+import numbers
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 
 from .checks import number, positive, require
+
+LAW = ("mean", "variance", "support", "sample")
 
 
 class Distribution:
@@ -224,16 +227,58 @@ def _quadrature():
     return np.polynomial.legendre.leggauss(100)
 
 
-def check_sampler(distribution, seed=0):
-    """Raise ValueError unless `distribution.sample` gives finite floats and its calls concatenate.
+def check_law(name, law):
+    """Raise ValueError unless a user's law has what a distribution needs; `name` says where it stands."""
+    lacks = [part for part in LAW if not hasattr(law, part)]
+    lacks += ["sample"] * (getattr(type(law), "sample", None) is Distribution.sample)
+    require(not isinstance(law, type), name, law, "must be a distribution, not its class: call it")
+    require(not lacks, name, law, "must be a distribution, with mean, variance, support = (low, high) and "
+                                  f"sample(rng, size); it has no {' and no '.join(lacks)}")
+    for part in ("mean", "variance"):
+        require(not callable(getattr(law, part)), f"{name}.{part}", getattr(law, part),
+                "must be a number, not a function: write @property above its def")
+    number(f"{name}.mean", law.mean, allowed="must be finite")
+    require(isinstance(law.variance, numbers.Real) and law.variance >= 0, f"{name}.variance", law.variance,
+            "must be a number, 0 or more")
+    ends = _numbers(law.support)
+    require(len(ends) == 2 and ends[0] <= law.mean <= ends[1], f"{name}.support", law.support,
+            f"must be (low, high) with the mean, {law.mean:g}, between them")
 
-    Draws 8 values in one call and as 3 + 5 from two generators of the same seed.
+
+def check_sampler(distribution, seed=0):
+    """Raise ValueError unless `distribution.sample` gives what its attributes promise, and its calls concatenate.
+
+    Draws 8 values in one call and as 3 + 5 from generators of the same seed; then 10,000 values, which have to lie in
+    the support, with its mean and variance. A law that is right is refused with a probability of at most 5e-7 by
+    Bernstein's inequality, which asks for a bounded support; others are not tested for mean and variance.
     """
     name = f"{type(distribution).__name__}.sample"
-    whole = np.asarray(distribution.sample(np.random.default_rng(seed), 8))
-    rng = np.random.default_rng(seed)
-    parts = [np.asarray(distribution.sample(rng, size)) for size in (3, 5)]
+    rngs = [np.random.default_rng(seed) for _ in range(3)]
+    try:
+        whole, again = (np.asarray(distribution.sample(rng, 8)) for rng in rngs[:2])
+        parts = [np.asarray(distribution.sample(rngs[2], size)) for size in (3, 5)]
+    except TypeError as error:
+        raise ValueError(f"{name}: {error}; it must take (rng, size) and return `size` numbers") from error
     require(whole.shape == (8,) and parts[0].shape == (3,), name, whole.shape, "must return an array of shape (size,)")
-    require(bool(np.isfinite(whole.astype(float)).all()), name, whole, "must return finite numbers")
+    require(whole.dtype.kind in "biuf" and bool(np.isfinite(whole).all()), name, whole, "must return finite numbers")
+    require(np.array_equal(whole, again), name, distribution,
+            "two generators of the same seed give different values: draw from rng alone, not from np.random")
     require(np.array_equal(whole, np.concatenate(parts)), name, distribution,
             "calls must concatenate: sample(rng, 3) then sample(rng, 5) must equal sample(rng, 8)")
+    _check_moments(name, distribution, np.asarray(distribution.sample(rngs[0], 10_000), float))
+
+
+def _check_moments(name, law, x):
+    low, high = law.support
+    outside = x[(x < low) | (x > high)]
+    require(not len(outside), name, float(outside[0]) if len(outside) else None,
+            f"must lie in the support, ({low:g}, {high:g})")
+    width = high - low
+    for what, values, mean, sd, most in (("mean", x, law.mean, law.variance**0.5, width),
+                                         ("variance", (x - law.mean) ** 2, law.variance,
+                                          width * law.variance**0.5, width**2)):
+        # P(|average - mean| > sd sqrt(2 L / n) + 2 most L / (3 n)) <= 2 exp(-L), here with L = 16
+        off = sd * (32 / len(x)) ** 0.5 + 32 * most / (3 * len(x)) + 1e-9 * abs(mean)
+        found = float(values.mean())
+        require(width == np.inf or abs(found - mean) <= off, f"{name}, its {what}", round(found, 6),
+                f"is too far from the {what} that the law states, {mean:g}")

@@ -82,8 +82,11 @@ def _installed(module):
     top = str(module).partition(".")[0]
     file = getattr(sys.modules.get(top), "__file__", None)
     folders = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
-    return top != OURS and (top in sys.stdlib_module_names
-                            or (file is not None and any(Path(file).is_relative_to(folder) for folder in folders)))
+    # __main__ may be a tool's (python -m ...), and yet be what a function of the user's calls its module.
+    if top in (OURS, "__main__"):
+        return False
+    return top in sys.stdlib_module_names or (
+        file is not None and any(Path(file).is_relative_to(folder) for folder in folders))
 
 
 def _describe(thing, outer):

@@ -1,7 +1,6 @@
 """What a policy is: a rule (an index of one arm, or a choice among all) and what it may know."""
 
 import functools
-import inspect
 from dataclasses import astuple, dataclass, is_dataclass
 
 import numba as nb
@@ -9,6 +8,7 @@ import numpy as np
 
 from .. import engine
 from ..checks import require
+from .rules import compiled, require_current
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,19 @@ class Problem:
         return float(self.cost_means.min())
 
 
-def _compile(function, signature, arguments, what):
-    names = tuple(inspect.signature(function).parameters)
-    require(len(names) == len(arguments), what, f"{function.__name__}{names}", f"must take ({', '.join(arguments)})")
-    # Only modules can be cached: a cell of a notebook has no file that lasts.
-    cached = function.__module__.startswith("costbandits.")
-    return nb.njit(signature, cache=cached, error_model="numpy")(function)
-
-
 def index(function):
     """Compile an index of one arm: float from (t, n, reward, cost, reward_sq, cost_sq, constant, params).
 
     t is the coming round, counted from 1; n the arm's pulls so far (at least 1); then the sums of its rewards,
-    costs and their squares; the arm's known constant, if any; and the policy's parameters as an array.
+    costs and their squares; the arm's known constant, if any; and the policy's parameters as an array. Dividing by 0
+    gives inf, and 0/0 NaN, which ends the study with an error.
+
+    Raises
+    ------
+    ValueError
+        In plain words, where it takes other arguments, uses what cannot be compiled or returns anything but a number.
     """
-    return _compile(function, engine.INDEX, engine.INDEX_ARGUMENTS, "index")
+    return compiled(function, engine.INDEX, engine.INDEX_ARGUMENTS, "index")
 
 
 def choose(function):
@@ -66,14 +64,45 @@ def choose(function):
     Its arguments are (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng): n and the sums are
     arrays over arms; `problem` is what `prepare` returned, `memory` the policy's own array (zeros at the start) and
     `rng` its random generator.
+
+    Raises
+    ------
+    ValueError
+        In plain words, where it takes other arguments, uses what cannot be compiled or returns no whole number.
     """
-    return _compile(function, engine.CHOICE, engine.CHOICE_ARGUMENTS, "choose")
+    return compiled(function, engine.CHOICE, engine.CHOICE_ARGUMENTS, "choose")
 
 
 def _require_made_by(maker, rule, signature):
     # Without compilation `index` and `choose` return the function as it is.
     made = callable(rule) and (nb.config.DISABLE_JIT or signature.args in getattr(rule, "overloads", ()))
-    require(made, "rule", rule, f"must be a function made by cb.{maker}")
+    require(made, "rule", rule, f"must be a function made by cb.{maker}: write @cb.{maker} above its def")
+
+
+def _require_functions(**functions):
+    for name, function in functions.items():
+        require(function is None or callable(function), name, function, "must be a function")
+
+
+def _own_numbers(params):
+    try:
+        return _floats(params)
+    except (TypeError, ValueError):
+        raise ValueError(f"params = {params!r}: must be a sequence of numbers") from None
+
+
+def require_policies(policies):
+    """Raise ValueError unless `policies` is a dict label -> policy, ready to play."""
+    require(isinstance(policies, dict) and len(policies) > 0, "policies", policies,
+            "must be a non-empty dict label -> policy")
+    for label, policy in policies.items():
+        hint = ""
+        if isinstance(policy, type):
+            hint = f"; call the class: {policy.__name__}(...)"
+        elif callable(policy):
+            hint = "; a rule under @cb.index becomes one by cb.IndexPolicy(rule), under @cb.choose by cb.ChoosePolicy"
+        require(isinstance(policy, Policy), f"policies[{label!r}]", policy, f"must be a policy{hint}")
+        require_current(label, getattr(policy, "rule", None))
 
 
 def require_known_costs(policy, problem):
@@ -176,7 +205,8 @@ class IndexPolicy(IndexRule):
 
     def __init__(self, rule, params=(), monotone=False, prepare=None):
         _require_made_by("index", rule, engine.INDEX)
-        self.rule, self.monotone, self.parameters = rule, bool(monotone), _floats(params)
+        _require_functions(prepare=prepare)
+        self.rule, self.monotone, self.parameters = rule, bool(monotone), _own_numbers(params)
         if prepare is not None:
             self.prepare = prepare
 
@@ -198,7 +228,8 @@ class ChoosePolicy(ChoiceRule):
 
     def __init__(self, rule, params=(), memory=None, prepare=None):
         _require_made_by("choose", rule, engine.CHOICE)
-        self.rule, self.parameters = rule, _floats(params)
+        _require_functions(memory=memory, prepare=prepare)
+        self.rule, self.parameters = rule, _own_numbers(params)
         if memory is not None:
             self.memory = memory
         if prepare is not None:

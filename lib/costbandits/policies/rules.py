@@ -1,0 +1,141 @@
+"""Compile a policy's rule, and say in plain words what keeps it from being compiled.
+
+Numba's own messages are exact and forty lines long. What is refused here is refused when the cell is run, not in the
+middle of a study.
+"""
+
+import dis
+import inspect
+import linecache
+import random
+import re
+import types
+
+import numba as nb
+import numpy as np
+from numba.core import errors
+
+from .. import fingerprint
+from ..checks import require
+
+ALLOWED = ("a rule is compiled: it may use numbers, arrays, loops, functions of math and numpy, and your own under "
+           "@numba.njit, but no other Python objects")
+
+# What Numba says -> what it means; the first that fits.
+MEANINGS = (
+    (r"Untyped global name '(\w+)':.*<class 'function'>",
+     "{0} is a plain Python function: write @numba.njit above its def"),
+    (r"Untyped global name '(\w+)':.*<class '(?:\w+\.)*(\w+)'>",
+     "{0}, which comes from outside, is of type {1}; only numbers, tuples of numbers and arrays can come from there"),
+    (r"reflected list.* assigned to variable '(\w+)' in globals",
+     "{0}, which comes from outside, is a list; make it a tuple or an array"),
+    (r"NameError: name '(\w+)' is not defined", "{0} is not defined"),
+    (r"variable '(\w+)' referenced before assignment", "{0} may be used before it has a value"),
+    (r"Unknown attribute '(\w+)' of type (?:Module\(<module '([\w.]+)'.*|(.*))",
+     "{1}{2} has no {0} that a rule could use"),
+    (r"Can't unify return type from the following types: (.+)", "it returns {0}, but must return one number"),
+    (r"unsupported opcode \((?:IMPORT|STORE_GLOBAL|LOAD_BUILD_CLASS)", "import, global and class have to stay outside"),
+    (r">>> (.+)", "{0} is not possible in a rule"),
+)
+
+
+def compiled(function, signature, arguments, maker):
+    """The function compiled for one signature; `maker` is the decorator's name.
+
+    Raises
+    ------
+    ValueError
+        If it takes other arguments, uses what cannot be compiled or repeated, or returns something else.
+    """
+    require(inspect.isfunction(function), f"@cb.{maker}", function, "must stand above the def of a plain function")
+    _check_arguments(function, arguments, maker)
+    if nb.config.DISABLE_JIT:
+        return function
+    if function.__module__.startswith("costbandits."):
+        # Only modules can be cached: a cell of a notebook has no file that lasts.
+        return nb.njit(signature, cache=True, error_model="numpy")(function)
+    _check_chance(function)
+    # Reading beyond the end of an array is an error here, not rubbish; the check costs nothing measurable.
+    made = nb.njit(error_model="numpy", boundscheck=True)(function)
+    try:
+        made.compile(signature.args)
+        returned = made.nopython_signatures[0].return_type
+        _check_returned(function, returned, signature.return_type)
+        if returned != signature.return_type:
+            made = nb.njit(signature, error_model="numpy", boundscheck=True)(function)
+    except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
+        raise ValueError(f"rule {function.__name__}, {_plain(error)}") from None
+    made.disable_compile()
+    # Numba keeps the values of globals as they are now; `require_current` sees whether they still are.
+    made.compiled_from = fingerprint.digest(function)
+    return made
+
+
+def require_current(label, rule):
+    """Raise ValueError if what a compiled rule reads from outside has changed since: it plays by the old values."""
+    then = getattr(rule, "compiled_from", None)
+    require(then is None or then == fingerprint.digest(rule.py_func), f"policies[{label!r}]", rule,
+            "something that its rule reads from outside has changed since the rule was compiled: run the cell with the "
+            "rule again, or hand over what changes by params")
+
+
+def _check_arguments(function, arguments, maker):
+    names = tuple(inspect.signature(function).parameters)
+    allowed = f"must take ({', '.join(arguments)})"
+    given = f"{function.__name__}({', '.join(names)})"
+    require(len(names) == len(arguments), maker, given, f"{allowed}; numbers of your own reach it by params")
+    swapped = [name for name, place in zip(names, arguments, strict=True) if name != place and name in arguments]
+    require(not swapped, maker, given, f"{allowed} in this order; out of place: {', '.join(swapped)}")
+
+
+def _check_chance(function):
+    """Refuse generators that all share: their numbers depend on who else draws, and cannot be repeated."""
+    value = None
+    for step in dis.get_instructions(function):
+        if step.opname == "LOAD_GLOBAL":
+            value = function.__globals__.get(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
+            value = getattr(value, step.argval, None)
+        else:
+            continue
+        owner = getattr(value, "__self__", None)
+        shared = value is random or value is np.random or isinstance(owner, np.random.RandomState | random.Random)
+        require(not shared, f"rule {function.__name__}, what it draws from", value,
+                "all share it, so that no run could be repeated; write a choice (cb.choose), and draw from its rng: "
+                "rng.random()")
+
+
+def _check_returned(function, returned, wanted):
+    whole = isinstance(wanted, nb.types.Integer)
+    allowed = (nb.types.Integer,) if whole else (nb.types.Integer, nb.types.Float)
+    wants = "the arm as a whole number, -1 to skip or -2 to pass" if whole else "one number on every path"
+    if not isinstance(returned, allowed):
+        raise ValueError(f"rule {function.__name__} returns {_what(returned)}: must return {wants}")
+
+
+def _what(returned):
+    """A type of Numba's in words."""
+    if isinstance(returned, nb.types.Optional):
+        return f"{_what(returned.type)}, or nothing where no return is reached"
+    words = {nb.types.NoneType: "nothing, for a return is missing", nb.types.Boolean: "True or False",
+             nb.types.Float: "a number with decimals", nb.types.Integer: "a whole number", nb.types.UnicodeType: "text",
+             nb.types.StringLiteral: "text", nb.types.Complex: "a complex number", nb.types.BaseTuple: "several values",
+             nb.types.Array: "an array, of which an element such as params[0] is a number",
+             nb.types.Generator: "values one by one, by yield"}
+    return next((text for kind, text in words.items() if isinstance(returned, kind)), str(returned))
+
+
+def _plain(error):
+    """What an error of Numba's is about: the line of the rule, and the one sentence that matters."""
+    text = re.sub(r"Literal\[(\w+)\]\([^)]*\)|<iv=None>", r"\1", str(error))
+    for pattern, words in MEANINGS:
+        if found := re.search(pattern, text):
+            said = words.format(*(group or "" for group in found.groups()))
+            break
+    else:
+        lines = [line.strip() for line in text.splitlines()]
+        said = next((line for line in lines if line and not line.startswith(("Failed in", "During", "File"))), "")
+        said = f"{said.partition(' Raised from ')[0].rstrip('. ')}; {ALLOWED}"
+    place = getattr(error, "loc", None)
+    source = linecache.getline(place.filename, place.line).strip() if place is not None else ""
+    return f"in `{source}`: {said}" if source else said

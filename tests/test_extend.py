@@ -1,0 +1,306 @@
+"""What a reader's own policy, law or family gets wrong is said in plain words, when the cell is run."""
+
+import functools
+import random
+import re
+
+import numpy as np
+import pytest
+
+import costbandits as cb
+
+HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
+TABLE, LIST, ARRAY, STEP = {1: 2.0}, [1.0, 2.0], np.ones(3), 0.5
+
+
+def double(x):
+    return 2 * x
+
+
+def swapped(n, t, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n
+
+
+def uses_a_dict(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward * TABLE[1]
+
+
+def uses_a_list(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward * LIST[0]
+
+
+def uses_a_plain_function(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return double(reward)
+
+
+def uses_what_is_not_there(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward * alpha        # noqa: F821
+
+
+def takes_a_sum_for_an_array(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward.mean()
+
+
+def adds_text(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward + "a"
+
+
+def opens_a_file(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    with open("file"):
+        return reward
+
+
+def imports(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    import math
+    return math.sqrt(reward)
+
+
+def draws_from_numpy(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + np.random.normal()
+
+
+def draws_from_python(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + random.random()
+
+
+def returns_nothing(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    reward / n
+
+
+def returns_nothing_at_times(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    if cost > 0:
+        return reward / cost
+
+
+def returns_an_array(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / cost + params
+
+
+def returns_two(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward, cost
+
+
+def returns_a_truth(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward > cost
+
+
+def chooses_a_number(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return (reward / n).max()
+
+
+def draws_a_choice(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return np.random.randint(n.size)
+
+
+@pytest.mark.parametrize(("rule", "message"), [
+    (swapped, r"index = 'swapped\(n, t, .*must take \(t, n, .*in this order; out of place: n, t"),
+    (uses_a_dict, r"in `return reward \* TABLE\[1\]`: TABLE, which comes from outside, is of type dict; only numbers"),
+    (uses_a_list, "LIST, which comes from outside, is a list; make it a tuple or an array"),
+    (uses_a_plain_function, r"in `return double\(reward\)`: double is a plain .* write @numba.njit above its def"),
+    (uses_what_is_not_there, "in `return reward .alpha.*: alpha is not defined"),
+    (takes_a_sum_for_an_array, r"in `return reward.mean\(\)`: float64 has no mean that a rule could use"),
+    (adds_text, r"in `return reward \+ \"a\"`: add\(float64, str\) is not possible in a rule"),
+    (opens_a_file, "Unsupported context manager in use; a rule is compiled: it may use numbers, .* no other Python"),
+    (imports, "import, global and class have to stay outside"),
+    (draws_from_numpy, r"what it draws from = module numpy.random: all share it, .* its rng: rng.random\(\)"),
+    (draws_from_python, "what it draws from = module random: all share it"),
+    (returns_nothing, "returns nothing, for a return is missing: must return one number on every path"),
+    (returns_nothing_at_times, "returns a number with decimals, or nothing where no return is reached: must"),
+    (returns_an_array, r"returns an array, of which an element such as params\[0\] is a number: must"),
+    (returns_two, "returns several values: must return one number"),
+    (returns_a_truth, "returns True or False: must return one number"),
+    (chooses_a_number, "returns a number with decimals: must return the arm as a whole number, -1 to skip"),
+    (draws_a_choice, "what it draws from = module numpy.random"),
+], ids=lambda value: getattr(value, "__name__", ""))
+def test_a_rule_that_cannot_be_played(rule, message):
+    maker = cb.choose if rule in (chooses_a_number, draws_a_choice) else cb.index
+    with pytest.raises(ValueError, match=message.replace("return reward .alpha", r"return reward \* alpha")) as error:
+        maker(rule)
+    assert error.value.__cause__ is None and len(str(error.value)) < 400 and "\n" not in str(error.value)
+    assert rule.__name__ in str(error.value) and "0x" not in str(error.value)
+
+
+@cb.index
+def fine(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + STEP * ARRAY[0]
+
+
+@cb.index
+def counts(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return t
+
+
+def test_rules_that_may_be_played():
+    """A whole number as an index, numbers and arrays from outside, a choice that draws from its own generator."""
+    @cb.choose
+    def at_random(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+        return rng.integers(0, n.size)
+
+    policies = {"fine": cb.IndexPolicy(fine), "counts": cb.IndexPolicy(counts), "random": cb.ChoosePolicy(at_random)}
+    assert (cb.simulate(policies, HALF, cb.Budget(10)).rounds[:, 0, -1] >= 10).all()
+    assert counts(7, 1, 0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0)) == 7.0
+
+
+def test_only_a_function_can_be_a_rule():
+    for wrong in (fine, cb.MUCB, 3, functools.partial(swapped, 1)):
+        with pytest.raises(ValueError, match="must stand above the def of a plain function"):
+            cb.index(wrong)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    (fine, r"policies\['mine'\] = function fine: must be a policy; a rule under @cb.index becomes one by"),
+    (double, r"policies\['mine'\] = function double: must be a policy; a rule under @cb.index"),
+    (cb.MUCB, r"must be a policy; call the class: MUCB\(\.\.\.\)"),
+    (0.25, r"policies\['mine'\] = 0.25: must be a policy$")])
+def test_a_rule_is_no_policy(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        cb.simulate({"mine": wrong}, HALF, cb.Budget(10))
+
+
+def test_a_function_without_the_decorator():
+    with pytest.raises(ValueError, match=r"rule = function swapped: must be a function made by cb\.index: write @"):
+        cb.IndexPolicy(swapped)
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    ({"params": ("a",)}, r"params = \('a',\): must be a sequence of numbers"),
+    ({"params": {"rho": 1}}, r"params = \{'rho': 1\}: must be a sequence of numbers"),
+    ({"memory": 5}, "memory = 5: must be a function"), ({"prepare": 0.1}, "prepare = 0.1: must be a function")])
+def test_what_goes_with_a_rule(parts, message):
+    with pytest.raises(ValueError, match=message):
+        cb.ChoosePolicy(writes_memory, **parts)
+
+
+@pytest.mark.parametrize("change", [{"STEP": 0.7}, {"ARRAY": np.full(3, 2.0)}])
+def test_what_a_rule_reads_from_outside_must_not_change(monkeypatch, change):
+    """Numba keeps the values it was compiled with: a cell that sets another one would change nothing."""
+    policy = cb.IndexPolicy(fine)
+    cb.simulate({"mine": policy}, HALF, cb.Budget(10))
+    for name, value in change.items():
+        monkeypatch.setitem(globals(), name, value)
+    with pytest.raises(ValueError, match=r"policies\['mine'\] = function fine: something .* run the cell .* again"):
+        cb.simulate({"mine": policy}, HALF, cb.Budget(10))
+
+
+@cb.index
+def reads_params(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return params[1] if t > 3 else 1.0
+
+
+@cb.choose
+def writes_memory(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    memory[5] = t
+    return 0
+
+
+@pytest.mark.parametrize(("policy", "held"), [
+    (cb.IndexPolicy(reads_params, params=(1.0,)), "of 3 arms, of 1 params"),
+    (cb.IndexPolicy(reads_params, params=(1.0,), monotone=True), "of 3 arms, of 1 params"),
+    (cb.ChoosePolicy(writes_memory, memory=lambda K: 5), "of 3 arms, of 0 params, or of what memory and")])
+def test_reading_beyond_the_end_is_no_rubbish(policy, held):
+    with pytest.raises(ValueError, match=rf"policies\['mine'\] = .* reads beyond the end of an array: {held}"):
+        cb.simulate({"mine": policy}, HALF, cb.Budget(10))
+
+
+@cb.index
+def undefined(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return (reward - n) / (cost - cost)
+
+
+def test_an_index_that_is_not_a_number():
+    with pytest.raises(RuntimeError, match=r"policy 'mine', replication 0, round 4: the index is not a .*np\.inf"):
+        cb.simulate({"mine": cb.IndexPolicy(undefined)}, cb.Bandit([cb.Constant(1)] * 3, HALF.costs), cb.Budget(10))
+
+
+# Laws.
+
+class Law:
+    """A law as it should be, on [0, 2]."""
+
+    mean, variance, support = 1.0, 1 / 3, (0.0, 2.0)
+
+    def sample(self, rng, size):
+        return 2 * rng.random(size)
+
+
+def changed(**parts):
+    return type("Law", (Law,), parts)()
+
+
+@pytest.mark.parametrize(("law", "message"), [
+    (type("Half", (), {"mean": 0.5, "support": (0, 1)})(), r"costs\[0\] = Half object: .* no variance and no sample"),
+    (Law, r"costs\[0\] = <class .*: must be a distribution, not its class: call it"),
+    (type("Own", (cb.Bernoulli.__base__,), {"mean": 0.5, "variance": 0.1, "support": (0, 1)})(), "it has no sample"),
+    (changed(mean=lambda self: 1.0), r"costs\[0\]\.mean = function <lambda>: must be a number, .* @property"),
+    (changed(mean="high"), r"costs\[0\]\.mean = 'high': must be finite"),
+    (changed(variance=-1.0), r"costs\[0\]\.variance = -1.0: must be a number, 0 or more"),
+    (changed(support=(0.0, 0.9)), r"costs\[0\]\.support = \(0.0, 0.9\): must be \(low, high\) with the mean, 1,"),
+    (changed(support=2.0), r"costs\[0\]\.support = 2.0: must be \(low, high\)")])
+def test_a_law_that_lacks_something(law, message):
+    with pytest.raises(ValueError, match=message):
+        cb.Bandit([cb.Bernoulli(0.5)], [law])
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    ({"sample": lambda self, rng: 1.0}, r"Law\.sample: .*takes 2 positional arguments.*; it must take \(rng, size\)"),
+    ({"sample": lambda self, rng, size: ["a"] * size}, r"must return finite numbers"),
+    ({"sample": lambda self, rng, size: 2 * np.random.random(size)}, "draw from rng alone, not from np.random"),
+    ({"sample": lambda self, rng, size: 3 * rng.random(size)}, r"must lie in the support, \(0, 2\)"),
+    ({"mean": 1.1}, r"Law\.sample, its mean = (1\.0|0\.99).* is too far from the mean that the law states, 1.1"),
+    ({"variance": 3 ** -0.5}, r"Law\.sample, its variance = 0\.3.* is too far from the variance .* states, 0.577")])
+def test_a_law_that_does_not_do_what_it_says(parts, message):
+    with pytest.raises(ValueError, match=message):
+        cb.simulate({"b": cb.BGreedy()}, cb.Bandit([cb.Bernoulli(0.5)], [changed(**parts)]), cb.Budget(5))
+
+
+@pytest.mark.parametrize("law", [
+    Law(), cb.Beta(0.01, 3), cb.Bernoulli(1e-4), cb.Constant(0.3), cb.TruncatedNormal(0, 1, -9, 9),
+    cb.Discrete((0, 1e6), (1 - 1e-5, 1e-5))], ids=lambda law: type(law).__name__)
+def test_a_law_that_is_right(law):
+    # Each seed refuses a law that is right with a probability of at most 5e-7: a false alarm once in thousands.
+    for seed in range(20):
+        cb.check_sampler(law, seed)
+
+
+# Families.
+
+def from_numpy(rng):
+    return cb.Bandit([cb.Bernoulli(p) for p in np.random.random(3)], HALF.costs)
+
+
+def returns_no_bandit(rng):
+    cb.instances.bernoulli(3)(rng)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"bandits": from_numpy}, r"bandits\(rng\) in replication 0 = function from_numpy: made twice, its arms differ"),
+    ({"bandits": returns_no_bandit}, r"bandits\(rng\) in replication 0 = None: must return a Bandit; its return"),
+    ({"bandits": lambda: HALF}, "bandits = function <lambda>: must take one argument, rng"),
+    ({"stop": lambda: cb.Budget(10)}, "stop = function <lambda>: must take one argument, the bandit")])
+def test_a_family_that_cannot_be_played(change, message):
+    with pytest.raises(ValueError, match=message):
+        cb.simulate(**{"policies": {"m": cb.MUCB()}, "bandits": HALF, "stop": cb.Budget(10), **change})
+
+
+# The store.
+
+def test_rules_typed_into_a_cell_are_told_apart_by_their_code(tmp_path):
+    """Two cells that differ in one number: what the first has filed is not taken for the second's.
+
+    Here __main__ is pytest's, which is installed and would be known by its name alone.
+    """
+    cell = re.sub(r"\n {4}", "\n", """
+    import costbandits as cb
+    @cb.index
+    def mine(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+        return reward / n + WEIGHT * t / n
+    """)
+    ends = []
+    for weight in ("0.0", "0.9", "0.0"):
+        names = {"__name__": "__main__"}
+        exec(compile(cell.replace("WEIGHT", weight), "<cell>", "exec"), names)
+        runs = cb.simulate({"mine": cb.IndexPolicy(names["mine"])}, cb.instances.beta(3), cb.Budget(30), seed=2,
+                           store=tmp_path / "store")
+        ends.append(runs.pulls[0, 0, -1].tolist())
+    assert ends[0] == ends[2] != ends[1]
+    assert len(cb.store.Store(tmp_path / "store")) == 2
