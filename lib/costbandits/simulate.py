@@ -5,6 +5,7 @@ workers share the tasks, on the backend that runs them, or on which policies pla
 """
 
 import contextlib
+import inspect
 import itertools
 import numbers
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,11 @@ from functools import cached_property
 import joblib
 import numpy as np
 
-from . import engine, fingerprint
+from . import cluster, engine, fingerprint
 from .bandits import Bandit
 from .checks import count, require
 from .distributions import check_sampler
-from .policies.base import IndexRule, Policy, Problem
+from .policies.base import IndexRule, Problem, require_policies
 from .progress import Steps
 from .stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from .stops import StopRule
@@ -25,6 +26,9 @@ from .store import Store
 
 STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
+OUT_OF_BOUNDS = "index is out of bounds"     # what Numba says
+
+joblib.register_parallel_backend("dask", cluster.dask)
 
 
 @dataclass
@@ -123,7 +127,7 @@ class Study:
         if not isinstance(bandit, Bandit):
             bandit = bandit(stream(self.seed, replication, INSTANCE))
             require(isinstance(bandit, Bandit), f"bandits(rng) in replication {replication}", bandit,
-                    "must return a Bandit")
+                    "must return a Bandit" + "; its return is missing" * (bandit is None))
             require(self.arms in (None, bandit.K), f"bandits(rng) in replication {replication}", f"{bandit.K} arms",
                     f"must have as many arms in every replication ({self.arms})")
         stop = self.stop if isinstance(self.stop, StopRule) else self.stop(bandit)
@@ -191,7 +195,13 @@ class Study:
 
         def play(**options):
             run = engine.Run(stacks, *end)
-            status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
+            try:
+                status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
+            except IndexError as error:
+                require(str(error) != OUT_OF_BOUNDS, f"policies[{label!r}]", policy,
+                        f"its rule reads beyond the end of an array: of {problem.K} arms, of {len(policy.parameters)} "
+                        "params, or of what memory and prepare have made")
+                raise
             if status != engine.DONE:
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.clock[0] + 1}: "
                                    + self._trouble(status, len(run.n)))
@@ -210,7 +220,8 @@ class Study:
             engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
                                 "-2 to pass",
             engine.TOO_DEAR: "the policy returned an arm that would exceed the budget; choose among the affordable",
-            engine.NOT_A_NUMBER: "the index is not a number; return inf where it is undefined"}[status]
+            engine.NOT_A_NUMBER: "the index is not a number, as 0/0 or the root of a negative number are not; return "
+                                 "np.inf where it is undefined, such as at a cost of 0"}[status]
 
     def _reduced(self, label, replication, arrays, bandit, stop):
         alone = {name: value[None, None] for name, value in arrays.items()}
@@ -310,14 +321,13 @@ def _stacked(results):
 
 
 def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce):
-    require(isinstance(policies, dict) and len(policies) > 0, "policies", policies,
-            "must be a non-empty dict label -> policy")
-    for label, policy in policies.items():
-        require(isinstance(policy, Policy), f"policies[{label!r}]", policy, "must be a policy")
+    require_policies(policies)
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
             f"must be a stop rule ({STOPS}) or a function bandit -> rule")
+    _takes_one("bandits", bandits, "rng")
+    _takes_one("stop", stop, "the bandit")
     if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
         ids = range(count("replications", replications))
     else:
@@ -339,7 +349,28 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
         require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, int(max_rounds), reduce,
                   first=ids[0])
-    return replace(study, arms=study.instance(ids[0])[0].K), [int(r) for r in ids]
+    return replace(study, arms=_example(study).K), [int(r) for r in ids]
+
+
+def _takes_one(name, function, argument):
+    takes = True
+    if callable(function):
+        try:
+            inspect.signature(function).bind(None)
+        except TypeError:
+            takes = False
+        except ValueError:      # some functions don't tell
+            pass
+    require(takes, name, function, f"must take one argument, {argument}")
+
+
+def _example(study):
+    """The first instance, made twice: it must come from `rng` alone, or what was played could not be looked up."""
+    first, again = (study.instance(study.first)[0] for _ in range(2))
+    same = all(np.array_equal(getattr(first, name), getattr(again, name)) for name in ("reward_means", "cost_means"))
+    require(same, f"bandits(rng) in replication {study.first}", study.bandits,
+            "made twice, its arms differ: draw all that is random from rng, not from np.random or random")
+    return first
 
 
 def join(first, second):
