@@ -18,7 +18,7 @@ import numpy as np
 
 import costbandits as cb
 from costbandits import engine
-from costbandits.policies import Problem
+from costbandits.policies import Policy, Problem
 from costbandits.stacks import Stacks
 
 FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.generalized_bernoulli,
@@ -167,11 +167,16 @@ LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index
            "b-greedy": lambda K: Greedy(lambda t, arm, lam: arm.r / arm.c if arm.c > 0 else inf)}
 
 
+def outcomes(bandit, seed, replication, samples):
+    """The order of a replication's arms, and what pulls of each position pay and cost."""
+    order = stream(seed, replication, ORDER).permutation(bandit.K)
+    return (order, [bandit.rewards[arm].sample(stream(seed, replication, REWARD, arm), samples) for arm in order],
+            [bandit.costs[arm].sample(stream(seed, replication, COST, arm), samples) for arm in order])
+
+
 def literal_trajectory(player, bandit, budget, seed, replication, samples=2000):
     """The arms that a literal player pulls, in the bandit's numbering, until the budget is spent."""
-    order = stream(seed, replication, ORDER).permutation(bandit.K)
-    rewards = [bandit.rewards[arm].sample(stream(seed, replication, REWARD, arm), samples) for arm in order]
-    costs = [bandit.costs[arm].sample(stream(seed, replication, COST, arm), samples) for arm in order]
+    order, rewards, costs = outcomes(bandit, seed, replication, samples)
     rng, arms, spent, pulled = stream(seed, replication, POLICY), [Arm() for _ in order], 0.0, []
     while spent < budget:
         position = player.choose(len(pulled) + 1, arms, bandit.cost_means.min(), rng)
@@ -182,6 +187,62 @@ def literal_trajectory(player, bandit, budget, seed, replication, samples=2000):
         spent += cost
         pulled.append(position)
     return order[pulled]
+
+
+class Sums:
+    """What a player under a horizon keeps of one arm: pulls, and the sums of their outcomes."""
+
+    n, reward, cost = 0, 0.0, 0.0
+
+    def see(self, reward, cost):
+        self.n, self.reward, self.cost = self.n + 1, self.reward + reward, self.cost + cost
+
+    @property
+    def mu(self):
+        return self.reward / self.n
+
+    @property
+    def rho(self):
+        return self.cost / self.n
+
+
+def literal_rounds(player, rewards, costs, rounds, enough=lambda: False):
+    """What a literal player with `arms` does, round by round: a position, or a negative number for no pull at all."""
+    said = []
+    while len(said) < rounds and not enough():
+        arm = player.choose(len(said) + 1)
+        said.append(arm)
+        if arm >= 0:
+            slot = player.arms[arm].n
+            player.see(arm, rewards[arm][slot], costs[arm][slot])
+    return said
+
+
+class Played(Policy):
+    """Must never get to play."""
+
+    skips = True
+
+    def play(self, run, problem, rng):
+        raise AssertionError("something was played")
+
+
+FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
+
+
+def same(a, b):
+    """Whether two Runs are equal to the last bit."""
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
+
+
+def low_level(policy, bandit, stop, seed, fractions, page=None):
+    """The arrays of one run below `simulate`, with pages of a size of our own."""
+    order, fractions = stream(seed, 0, ORDER).permutation(bandit.K), np.asarray(fractions)
+    top, *limits = stop.limits(bandit)
+    run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.marks(fractions), 10**6, top[order], *limits,
+                     stop.ends(fractions))
+    assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
+    return run.pulls_at, run.clock_at, run.purse_at
 
 
 def run(policy, bandit, budget, seed=0, replication=0, max_rounds=10**6, stacks=None, **options):

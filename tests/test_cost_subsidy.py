@@ -10,12 +10,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import COST, ORDER, POLICIES, POLICY, REWARD, digest, in_plain_python, stream
+from reference import (
+    FIELDS,
+    ORDER,
+    POLICIES,
+    POLICY,
+    Played,
+    Sums,
+    digest,
+    in_plain_python,
+    literal_rounds,
+    low_level,
+    outcomes,
+    same,
+    stream,
+)
 
 import costbandits as cb
-from costbandits import engine
-from costbandits.policies import Policy, Problem, cost_subsidy
-from costbandits.stacks import Stacks
+from costbandits.policies import cost_subsidy
 
 EVERYONE = {"UCB": cb.CSUCB(0.1), "UCB, costs unknown": cb.CSUCB(0.1, "unknown"), "TS": cb.CSTS(0.1),
             "Gaussian TS": cb.CSTS(0.1, "gaussian"), "TS, costs unknown": cb.CSTS(0.1, costs="unknown"),
@@ -50,24 +62,13 @@ def random_costs(bandit, weight=20):
 
 # ---- literal transcriptions -------------------------------------------------------------------------
 
-class Arm:
-    n, reward, cost = 0, 0.0, 0.0        # pulls, and the sums of their outcomes
-
-    def see(self, reward, cost):
-        self.n, self.reward, self.cost = self.n + 1, self.reward + reward, self.cost + cost
-
-    @property
-    def mean(self):
-        return self.reward / self.n
-
-
 class Literal:
     """A player who is told T, alpha and, where they are known, the costs c; `fault` is a deliberate error."""
 
     alpha, costs, exploration_pulls, fault = 0.0, "known", None, None
 
     def __init__(self, T, c, rng, **reading):
-        self.T, self.K, self.c, self.rng, self.arms = T, len(c), c, rng, [Arm() for _ in c]
+        self.T, self.K, self.c, self.rng, self.arms = T, len(c), c, rng, [Sums() for _ in c]
         self.met = set()
         vars(self).update(reading)
 
@@ -80,8 +81,8 @@ class Literal:
     def bounds(self, t):
         """Algorithm 2: mu^UCB and mu^LCB."""
         cap = inf if self.fault == "no cap" else 1
-        return ([min(arm.mean + self.beta(arm, t), cap) for arm in self.arms],
-                [max(arm.mean - self.beta(arm, t), 0) for arm in self.arms])
+        return ([min(arm.mu + self.beta(arm, t), cap) for arm in self.arms],
+                [max(arm.mu - self.beta(arm, t), 0) for arm in self.arms])
 
     def cheapest(self, scores, standard, t):
         """The last lines of Algorithms 1, 2 and 3."""
@@ -95,9 +96,9 @@ class Literal:
         c = self.c
         if self.costs == "unknown":
             floor = -inf if self.fault == "no floor" else 0
-            c = [max(arm.cost / arm.n - self.beta(arm, t), floor) for arm in self.arms]
+            c = [max(arm.rho - self.beta(arm, t), floor) for arm in self.arms]
             if self.fault == "mean costs":
-                c = [arm.cost / arm.n for arm in self.arms]
+                c = [arm.rho for arm in self.arms]
         if self.fault == "last of equals":
             feasible.reverse()
         arm = min(feasible, key=lambda i: c[i])
@@ -144,7 +145,7 @@ class LiteralTS(Literal):
                       for s, n in zip(self.successes, self.trials, strict=True)]
         else:
             noise = [self.rng.standard_normal() for _ in self.arms]
-            scores = [arm.mean + (z / arm.n if self.fault == "variance" else z / sqrt(arm.n))
+            scores = [arm.mu + (z / arm.n if self.fault == "variance" else z / sqrt(arm.n))
                       for z, arm in zip(noise, self.arms, strict=True)]
         return self.cheapest(scores, scores, t)
 
@@ -209,8 +210,8 @@ class LiteralPairwise(Literal):
             m = max(omega)
             for i in active:
                 yield from self.sample(i, m)
-            bar = max(self.arms[i].mean - self.b(m) for i in active)
-            active = [i for i in active if self.arms[i].mean + self.b(m) >= bar]
+            bar = max(self.arms[i].mu - self.b(m) for i in active)
+            active = [i for i in active if self.arms[i].mu + self.b(m) >= bar]
             for i in active:
                 omega[i] += len(active) > 1 or self.fault != "survivor"
         (ell,) = active
@@ -221,7 +222,7 @@ class LiteralPairwise(Literal):
                 self.met.add("far ahead" if top < omega[ell] else "within five")
                 yield from self.sample(j, omega[j])
                 yield from self.sample(ell, top)
-                mean, best = self.arms[j].mean, self.arms[ell].mean
+                mean, best = self.arms[j].mu, self.arms[ell].mu
                 b, b_top = self.b(omega[j]), self.b(top)
                 if (1 - self.alpha) * (best + b) + (self.alpha * b if self.fault == "whole b" else 0) < mean - b:
                     self.met.add("won")
@@ -240,16 +241,10 @@ class LiteralPairwise(Literal):
 
 def literal(player, bandit, T, seed, **reading):
     """What a literal player pulls, by position, and the player."""
-    order = stream(seed, 0, ORDER).permutation(bandit.K)
-    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), T) for arm in order]
-    costs = [bandit.costs[arm].sample(stream(seed, 0, COST, arm), T) for arm in order]
+    order, rewards, costs = outcomes(bandit, seed, 0, T)
     c = bandit.cost_means[order].tolist() if reading.get("costs", "known") == "known" else [None] * bandit.K
-    player, said = player(T, c, stream(seed, 0, POLICY), **reading), []
-    for t in range(1, T + 1):
-        said.append(player.choose(t))
-        arm = player.arms[said[-1]]
-        player.see(said[-1], rewards[said[-1]][arm.n], costs[said[-1]][arm.n])
-    return said, player
+    player = player(T, c, stream(seed, 0, POLICY), **reading)
+    return literal_rounds(player, rewards, costs, T), player
 
 
 def counts(said, K, step=1):
@@ -501,6 +496,22 @@ def test_a_mean_that_is_tolerated_up_to_rounding():
             assert (quality[0, 0, 0] == 0) == (miss == 0) and cost[0, 0, 0] == (0 if miss else 5)
 
 
+@pytest.mark.parametrize("grid", [np.arange(30, 61) / 100, np.linspace(0.3, 0.6, 31), np.arange(0.3, 0.605, 0.01)])
+def test_the_border_of_figure_2_however_its_grid_is_written(grid):
+    """0.45, and the floating-point numbers below and above it, are good enough next to 0.5; 0.44 is not."""
+    poor, border = float(grid[14]), float(grid[15])
+    runs = {mean: cb.simulate({"p": cb.CSUCB(0.1)}, bernoulli([mean, 0.5], [0.0, 1.0]), cb.Horizon(200), checkpoints=1)
+            for mean in (poor, border)}
+    quality, cost = ({mean: regret(each, 0.1).item() for mean, each in runs.items()}
+                     for regret in (cb.regret.quality, cb.regret.cost))
+    assert abs(border - 0.45) < 1e-15 and quality[border] == 0 and cost[border] == runs[border].pulls[0, 0, 0, 1] > 0
+    assert cost[poor] == 0 and quality[poor] == pytest.approx(0.01 * runs[poor].pulls[0, 0, 0, 0])
+
+
+def test_the_grids_of_figure_2_do_differ():
+    assert np.linspace(0.3, 0.6, 31)[15] < 0.9 * 0.5 < np.arange(0.3, 0.605, 0.01)[15]
+
+
 def test_batches_never_run_out():
     """T 4^-m stays above 1 for every round m that two arms can reach (the comment in `batch`)."""
     rng = np.random.default_rng(0)
@@ -580,12 +591,6 @@ def test_regrets_of_budgets_want_a_budget():
 
 STUDY = {"bandits": bernoulli([0.3, 0.5, 0.46, 0.9], [0.25, 0.25, 0.0, 1.0]), "stop": cb.Horizon(1000),
          "replications": 2, "seed": 3}
-FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
-
-
-def same(a, b):
-    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
-
 
 def test_policies_are_told_apart():
     """In such runs, so that no parameter is idle: neither alpha nor a reading nor tau."""
@@ -617,23 +622,14 @@ def test_checkpoints_are_rounds_and_change_nothing():
         assert all(np.array_equal(getattr(fewer, name), getattr(runs, name)[:, :, at - 1]) for name in FIELDS)
 
 
-def low_level(policy, bandit, rounds, page=None, checkpoints=1):
-    """The arrays of one run below `simulate`, with pages of a size of our own."""
-    order, stop = stream(0, 0, ORDER).permutation(bandit.K), cb.Horizon(rounds)
-    fractions = np.arange(1, checkpoints + 1) / checkpoints
-    top, *limits = stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, 0, 0, order, page), stop.marks(fractions), 10**6, top[order], *limits,
-                     stop.ends(fractions))
-    assert policy.play(run, Problem.of(bandit, stop, order), stream(0, 0, POLICY)) == engine.DONE
-    return run.pulls_at[-1], run.clock_at[-1], run.purse_at[-1]
-
-
 @pytest.mark.parametrize("label", EVERYONE)
 def test_the_size_of_pages_changes_nothing(label):
     """Nor do checkpoints where a stack runs out."""
-    whole = low_level(EVERYONE[label], STUDY["bandits"], 600)
+    policy, bandit, stop = EVERYONE[label], STUDY["bandits"], cb.Horizon(600)
+    whole = low_level(policy, bandit, stop, 0, [1.0])
     for page, checkpoints in ((1, 1), (16, 600), (256, 5)):
-        assert all(map(np.array_equal, low_level(EVERYONE[label], STUDY["bandits"], 600, page, checkpoints), whole))
+        pieces = low_level(policy, bandit, stop, 0, np.arange(1, checkpoints + 1) / checkpoints, page)
+        assert all(np.array_equal(piece[-1], end[-1]) for piece, end in zip(pieces, whole, strict=True))
 
 
 def bits():
@@ -668,11 +664,6 @@ def test_what_theorem_1_is_about_and_what_it_is_not():
 
 
 # ---- bad input --------------------------------------------------------------------------------------
-
-class Played(Policy):
-    def play(self, run, problem, rng):
-        raise AssertionError("something was played")
-
 
 def refuse(message, policy, bandit=POLAR, stop=None):
     with pytest.raises(ValueError, match=message):
@@ -740,7 +731,7 @@ def test_without_a_horizon_they_are_refused(label, stop):
 
 
 def test_under_an_anytime_budget_they_are_refused():
-    refuse(r"policies\['first'\] = .*: must be able to skip rounds", cb.CSUCB(0.1), stop=cb.AnytimeBudget(0.5, 10))
+    refuse(r"policies\['p'\] = .*: must be able to skip rounds", cb.CSUCB(0.1), stop=cb.AnytimeBudget(0.5, 10))
 
 
 # ---- a horizon for all ------------------------------------------------------------------------------

@@ -14,13 +14,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import COST, ORDER, POLICIES, POLICY, REWARD, digest, in_plain_python, stream
+from reference import (
+    COST,
+    FIELDS,
+    ORDER,
+    POLICIES,
+    POLICY,
+    Played,
+    Sums,
+    digest,
+    in_plain_python,
+    literal_rounds,
+    low_level,
+    outcomes,
+    same,
+    stream,
+)
 from scipy.optimize import linprog
 
 import costbandits as cb
-from costbandits import engine
-from costbandits.policies import Policy, Problem, suak
-from costbandits.stacks import Stacks
+from costbandits.policies import suak
 
 SKIP, PASS = -1, -2
 
@@ -56,28 +69,13 @@ EVERYONE = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "literal OPS": cb.OnePh
 
 # ---- literal transcriptions -------------------------------------------------------------------------
 
-class Arm:
-    n, reward, cost = 0, 0.0, 0.0        # pulls, and the sums of their outcomes
-
-    def see(self, reward, cost):
-        self.n, self.reward, self.cost = self.n + 1, self.reward + reward, self.cost + cost
-
-    @property
-    def mu(self):
-        return self.reward / self.n
-
-    @property
-    def rho(self):
-        return self.cost / self.n
-
-
 class Literal:
     """A player who is told c and T, and sees what each pull pays and costs; S_c is what was spent so far."""
 
     fault = None
 
     def __init__(self, c, T, bandit, rng, **reading):
-        self.c, self.T, self.K, self.rng, self.arms = c, T, bandit.K, rng, [Arm() for _ in range(bandit.K)]
+        self.c, self.T, self.K, self.rng, self.arms = c, T, bandit.K, rng, [Sums() for _ in range(bandit.K)]
         self.bandit, self.S_c, self.solved, self.mixed, self.met = bandit, 0.0, 0, 0, set()
         vars(self).update(reading)
 
@@ -283,20 +281,13 @@ class LiteralKnown(Literal):
         return dear if dear < self.K else PASS
 
 
-def literal_rounds(player, bandit, c, T, seed, upto=None, solve=inf, **reading):
-    """What a literal player does in each round, by position, up to a round or until it solved so many programs."""
-    order, upto = stream(seed, 0, ORDER).permutation(bandit.K), upto or T
-    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), upto) for arm in order]
-    costs = [bandit.costs[arm].sample(stream(seed, 0, COST, arm), upto) for arm in order]
+def literal(player, bandit, c, T, seed, upto=None, solve=inf, **reading):
+    """What a literal player does, by position, up to a round or until it solved so many programs; and the player."""
+    upto = upto or T
+    order, rewards, costs = outcomes(bandit, seed, 0, upto)
     bandit = cb.Bandit([bandit.rewards[arm] for arm in order], [bandit.costs[arm] for arm in order])
-    player, said = player(c, T, bandit, stream(seed, 0, POLICY), **reading), []
-    while len(said) < upto and player.solved < solve:
-        arm = player.choose(len(said) + 1)
-        said.append(arm)
-        if arm >= 0:
-            slot = player.arms[arm].n
-            player.see(arm, rewards[arm][slot], costs[arm][slot])
-    return said, player
+    player = player(c, T, bandit, stream(seed, 0, POLICY), **reading)
+    return literal_rounds(player, rewards, costs, upto, lambda: player.solved >= solve), player
 
 
 def rounds(policy, bandit, c, T, seed, upto=None):
@@ -310,7 +301,7 @@ def rounds(policy, bandit, c, T, seed, upto=None):
 
 
 def compare(policy, player, bandit, c, T, seed=0, upto=None, solve=inf, **reading):
-    said, player = literal_rounds(player, bandit, c, T, seed, upto, solve, **reading)
+    said, player = literal(player, bandit, c, T, seed, upto, solve, **reading)
     assert rounds(policy(**reading), bandit, c, T, seed, len(said)) == said
     return player, said
 
@@ -350,7 +341,7 @@ def test_a_wrong_suak_is_found_out():
     bandit, c = FAR["three"]
     said = rounds(cb.SUAK(under_use=0.0), bandit, c, 10**8, 1, 12_500)
     for fault in (None, "S_c unchecked", "no clip", "log T"):
-        wrong, _ = literal_rounds(LiteralSUAK, bandit, c, 10**8, 1, 12_500, 200, under_use=0.0, fault=fault)
+        wrong, _ = literal(LiteralSUAK, bandit, c, 10**8, 1, 12_500, 200, under_use=0.0, fault=fault)
         assert (said[:len(wrong)] == wrong) == (fault is None)
 
 
@@ -579,13 +570,6 @@ def test_an_arm_out_of_range_under_an_anytime_budget(arm):
         cb.simulate({"mine": cb.ChoosePolicy(off_the_map, (arm,))}, FIGURE_1, cb.AnytimeBudget(0.5, 20), checkpoints=9)
 
 
-class Played(Policy):
-    skips = True
-
-    def play(self, run, problem, rng):
-        raise AssertionError("something was played")
-
-
 NO_SKIPS = {**POLICIES, "KUBE": cb.KUBE(), "fractional KUBE": cb.FractionalKUBE(), "eps-first": cb.EpsilonFirst(0.1),
             "eps-greedy": cb.EpsilonGreedy(5, 0.1), "UCB1": cb.UCB1(), "UCB-BV1": cb.UCBBV1(), "CB": cb.CB(0.1, 1.0),
             "Budget-CB": cb.BudgetCB(0.1, 1.0)}
@@ -615,12 +599,6 @@ def test_as_printed_nothing_is_ever_pulled():
 
 
 STUDY = {"bandits": FIGURE_1, "stop": cb.AnytimeBudget(0.5, 600), "replications": 2, "seed": 5}
-FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
-
-
-def same(a, b):
-    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
-
 
 def test_nobody_passes_but_who_mixes_with_the_null_arm():
     runs = cb.simulate(EVERYONE, FAR["two dear"][0], cb.AnytimeBudget(0.5, 4000))
@@ -643,16 +621,6 @@ def test_checkpoints_are_rounds_and_change_nothing():
         at = np.ceil(np.round(fewer.fractions * 600, 6)).astype(int)
         assert (fewer.rounds == at).all()
         assert all(np.array_equal(getattr(fewer, name), getattr(runs, name)[:, :, at - 1]) for name in FIELDS)
-
-
-def low_level(policy, bandit, stop, seed, fractions, page=None):
-    """The arrays of one run below `simulate`, with pages of a size of our own."""
-    order, fractions = stream(seed, 0, ORDER).permutation(bandit.K), np.asarray(fractions)
-    top, *limits = stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.marks(fractions), 10**6, top[order], *limits,
-                     stop.ends(fractions))
-    assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
-    return run.pulls_at, run.clock_at, run.purse_at
 
 
 @pytest.mark.parametrize("label", [*EVERYONE, "mine"])
