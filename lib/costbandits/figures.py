@@ -4,6 +4,7 @@ import functools
 import importlib.metadata
 import io
 import json
+import textwrap
 from pathlib import Path
 
 import matplotlib as mpl
@@ -340,7 +341,7 @@ class Gallery:
             Whether the tables still say so.
         """
         if holds:
-            print(text)
+            print(textwrap.fill(text, 100))
             self._story["findings"].append(text)
             self._tell()
 

@@ -10,8 +10,10 @@ findings of the deep profile, which shares the paper profile's store, also to `f
 """
 
 import argparse
+import base64
 import contextlib
 import fcntl
+import mimetypes
 import os
 import shutil
 import signal
@@ -70,7 +72,7 @@ def run(order, among=()):
         work = with_papermill(order.source, executed, {**order.parameters, "output": str(output)})
         notebook = Execution(work, scratch, order.source.parent).watched(line, order.cells)
         line.show("writing HTML", topic="HTML")
-        page.write_text(_html(notebook, order), encoding="utf-8")
+        page.write_text(_html(notebook, order, output), encoding="utf-8")
         line.show("publishing", topic="publication")
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
         for path in (executed, page):
@@ -165,7 +167,17 @@ def _scratch(home, name):
             raise
 
 
-def _html(notebook, order):
+def _embedded(url, order, staged):
+    """A picture's file as a URL that holds it: of this run if it is about to publish the file, else as it is there."""
+    file = order.source.parent / url
+    if file.parent.resolve() == order.folder.resolve() and (staged / file.name).exists():
+        file = staged / file.name
+    if not file.is_file():
+        return url
+    return f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
+
+
+def _html(notebook, order, staged):
     """The page of an executed notebook; it needs nothing else, neither files nor a network."""
     from latex2mathml.converter import convert
     from nbconvert import HTMLExporter
@@ -177,6 +189,9 @@ def _html(notebook, order):
 
         def block_math(self, body):
             return convert(body, display="block")
+
+        def image(self, text, url, title=None):
+            return super().image(text, _embedded(url, order, staged), title)
 
     exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
     exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(text))
