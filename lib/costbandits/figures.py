@@ -233,12 +233,12 @@ def forest(tables, xlabel, columns=3, height=2.5):
 
 def matrix(ax, shares, labels, title):
     """Head-to-head matrix: shares in [0, 1] in which the row's policy beats the column's, as per cent."""
-    ax.imshow(shares, cmap="RdBu", vmin=0, vmax=1)
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)      # one hue, so that a copy in grey tells winning from losing
     ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(len(labels)), labels)
     for i, j in np.argwhere(~np.eye(len(labels), dtype=bool)):
-        strong = abs(shares[i, j] - 0.5) > 0.28
-        ax.text(j, i, f"{100 * shares[i, j]:.0f}", ha="center", va="center", fontsize=6.5, color="w" if strong else "k")
+        colour = "w" if shares[i, j] > 0.6 else "k"
+        ax.text(j, i, f"{100 * shares[i, j]:.0f}", ha="center", va="center", fontsize=6.5, color=colour)
     ax.set(title=title)
     ax.grid(False)
 
