@@ -25,7 +25,7 @@ from .plan import DEEP
 from .statistics import Interval
 
 # Notebooks in the README's order, with the letter that their claims begin with; None judges no claims.
-NOTEBOOKS = {"omega_ucb": "O", "budget_ucb": "B", "kube": "K", "suak": "S", "cost_subsidy": "C", "tournament": None,
+NOTEBOOKS = {"tournament": None, "omega_ucb": "O", "budget_ucb": "B", "kube": "K", "suak": "S", "cost_subsidy": "C",
              "extend": None}
 CLAIMS, LEDGER, REPORT, README = "params/claims.yaml", "figures/ledger.csv", "REPRODUCTION.md", "README.md"
 BEGIN, END = "<!-- results: written by `make all`, not by hand -->", "<!-- end of results -->"
@@ -162,9 +162,7 @@ def results(rows, root):
             links = [f"[notebook](notebooks/{name}.ipynb)", f"[figures and tables]({folder})"]
             links += [f"[claims]({REPORT}#{name})"] * (name in set(rows.notebook))
             parts += [f"### {_title(root, name)}\n\n{' · '.join(links)}\n",
-                      "\n".join([*(f"- {' '.join(text.split())}" for text in findings), ""]),
-                      *(f"![{_plain(says)}]({folder}/{figure}.png)\n*{_plain(says)}*\n"
-                        for figure, says in figures.items())]
+                      "\n".join([*(f"- {_headed(text)}" for text in findings), ""]), _gallery(folder, figures)]
     return "\n".join(parts)
 
 
@@ -176,6 +174,21 @@ def _story(root, name):
     for figure in paper["figures"]:
         require((root / f"figures/{name}/{figure}.png").exists(), f"story of {name}, figure", figure, "must be a PNG")
     return paper["figures"], deep["findings"] or paper["findings"]
+
+
+def _gallery(folder, figures):
+    """The first of a notebook's figures (of those from the paper, where there are any), and the others folded."""
+    shown = [f"![{_plain(says)}]({folder}/{name}.png)\n*{_plain(says)}*\n" for name, says in figures.items()]
+    cover = next((i for i, name in enumerate(figures) if name.startswith(("figure", "map"))), 0)
+    rest = shown[:cover] + shown[cover + 1:]
+    more = f"<details><summary>{len(rest)} more</summary>\n\n" + "\n".join([*rest, "</details>\n"])
+    return "\n".join(shown[cover:cover + 1] + [more] * bool(rest))
+
+
+def _headed(finding):
+    """A finding on one line, what it says first in bold if nothing is yet."""
+    text = " ".join(finding.split())
+    return text if "**" in text else re.sub(r"^.{10,120}?[.:](?=\s)", r"**\g<0>**", text)
 
 
 def _total(rows, root, target):

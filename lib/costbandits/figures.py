@@ -233,7 +233,8 @@ def forest(tables, xlabel, columns=3, height=2.5):
 
 def matrix(ax, shares, labels, title):
     """Head-to-head matrix: shares in [0, 1] in which the row's policy beats the column's, as per cent."""
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)      # one hue, so that a copy in grey tells winning from losing
+    others = np.where(np.eye(len(labels), dtype=bool), np.nan, shares)
+    ax.imshow(others, cmap="Blues", vmin=0, vmax=1)      # one hue, so that a copy in grey tells winning from losing
     ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(len(labels)), labels)
     for i, j in np.argwhere(~np.eye(len(labels), dtype=bool)):
@@ -341,7 +342,7 @@ class Gallery:
             Whether the tables still say so.
         """
         if holds:
-            print(textwrap.fill(text, 100))
+            print(textwrap.fill(text.replace("**", ""), 100))
             self._story["findings"].append(text)
             self._tell()
 
