@@ -87,6 +87,12 @@ def has_short_lines(notebook):
                 if len(line) > LONGEST_LINE)
 
 
+def hides_no_result_by_semicolon(notebook):
+    """nbval sees what a semicolon hides elsewhere: assign the result to `_`."""
+    yield from (f"cell {number} ends with a semicolon" for number, cell in code(notebook)
+                if cell.source.rstrip().endswith(";"))
+
+
 def has_alternative_texts(notebook):
     pictures = [(number, cell) for number, cell, output in outputs(notebook)
                 if any(kind.startswith("image/") for kind in output.get("data", {}))]
@@ -100,7 +106,8 @@ def names_no_place_on_a_machine(notebook):
 
 
 GUARDS = [is_valid, has_literal_parameters_with_comments, is_executed, is_executed_from_top_to_bottom, has_no_error,
-          has_no_stderr, has_short_cells, has_short_lines, has_alternative_texts, names_no_place_on_a_machine]
+          has_no_stderr, has_short_cells, has_short_lines, hides_no_result_by_semicolon, has_alternative_texts,
+          names_no_place_on_a_machine]
 
 
 def wrong_profiles(defaults, quick, paper):
@@ -178,6 +185,7 @@ FAULTS = [
     (has_no_stderr, output(PRINTING, "stream", name="stderr", text="careful")),
     (has_short_cells, cell(PRINTING, source="\n".join(["x = 1"] * (LONGEST_CELL + 1)))),
     (has_short_lines, cell(PRINTING, source="x" * (LONGEST_LINE + 1))),
+    (hides_no_result_by_semicolon, cell(PRINTING, source="len('a');\n")),
     (has_alternative_texts, metadata(PICTURE, alt="")),
     (has_alternative_texts, metadata(PICTURE, alt=" ")),
     (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /Users/me/figures/a.svg"))]

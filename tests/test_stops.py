@@ -55,6 +55,9 @@ def test_rounds_of_a_horizon(rounds):
 class Cauchy(cb.distributions.Distribution):
     mean, variance, support = 0.0, np.inf, (-np.inf, np.inf)
 
+    def sample(self, rng, size):
+        return rng.standard_cauchy(size)
+
 
 def test_costs_under_a_horizon():
     """May be random, free or negative, but not unbounded."""
