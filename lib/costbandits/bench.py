@@ -104,6 +104,14 @@ def policies():
     yield "(Beta, K=1000: its smallest cost is so small that the budget ends among the first pulls of the arms.)"
 
 
+def _ads():
+    """The advertisement settings; those of the stand-in where there is no file."""
+    try:
+        return cb.ads.settings()
+    except FileNotFoundError:
+        return cb.ads.settings(standin=True)
+
+
 def thompson(replications=10):
     """Thompson sampling by Chernoff bells against drawing every arm, on the omega-UCB paper's settings."""
     yield f"{'Thompson sampling, ns per pull beyond sampling':50}{'bells':>10}{'every arm':>12}{'ratio':>8}"
@@ -118,7 +126,7 @@ def thompson(replications=10):
             yield row(f"{family}, K={K}", make(K), replications, replications if K == 10 else 3)[1]
     for kind in ("bernoulli", "beta"):
         rows = [row(f"advertisement {setting.name}, {kind}, K={setting.K}", cb.instances.ads(setting, kind), 3, 1)
-                for setting in cb.ads.settings(standin=cb.ads.find() is None) if setting.K >= 10]
+                for setting in _ads() if setting.K >= 10]
         yield from (line for _, line in (min(rows), max(rows)))
         yield f"(the least and the most favourable of {len(rows)} advertisement settings with K >= 10, {kind})"
 
