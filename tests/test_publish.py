@@ -226,3 +226,17 @@ def test_only_the_files_that_are_meant_are_published(house):
     assert_published(house / "tables", {"b.csv": "new b", "same.csv": "same"})
     with pytest.raises(ValueError, match="nothing to publish"):
         publish.publish(house / "new", house / "tables", {"profile": "new"}, only=["nothing*"])
+
+
+def test_one_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    publish.replace(page, "old")
+    publish.replace(page, "ω")
+    assert page.read_text(encoding="utf-8") == "ω"
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space left")
+    monkeypatch.setattr(publish.os, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        publish.replace(page, "new")
+    assert page.read_text(encoding="utf-8") == "ω"

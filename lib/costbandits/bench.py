@@ -13,14 +13,13 @@ import sys
 import tempfile
 import time
 from math import log, sqrt
-from pathlib import Path
 
 import numba as nb
 import numpy as np
 
 import costbandits as cb
 
-from . import engine
+from . import engine, publish
 from .policies.base import IndexRule, Problem
 from .stacks import ORDER, POLICY, Stacks, stream
 
@@ -105,10 +104,12 @@ def policies():
 
 
 def _ads():
-    """The advertisement settings; those of the stand-in where there is no file."""
+    """The advertisement settings; those of the stand-in where no file is named and none is in its place."""
     try:
         return cb.ads.settings()
     except FileNotFoundError:
+        if os.environ.get(cb.ads.VARIABLE):
+            raise
         return cb.ads.settings(standin=True)
 
 
@@ -343,9 +344,7 @@ def main(path="BENCHMARKS.txt"):
         for line in ("", *part()):
             print(line, flush=True)
             lines.append(line)
-    temporary = Path(path).with_suffix(".part")
-    temporary.write_text("\n".join(lines) + "\n")
-    temporary.replace(path)
+    publish.replace(path, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

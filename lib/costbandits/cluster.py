@@ -7,9 +7,8 @@ last: one client and one scheduler serve all cores, a few hundred tasks a second
 """
 
 import functools
-from pathlib import Path
 
-from . import fingerprint
+from . import fingerprint, sources
 from .checks import require
 
 SHORTEST = 2.0      # seconds from dispatch to result that tasks are to last; joblib's own backend aims at a tenth
@@ -18,9 +17,7 @@ SHORTEST = 2.0      # seconds from dispatch to result that tasks are to last; jo
 @functools.cache
 def library():
     """Digest of the library's code and of the versions it runs on."""
-    here = Path(__file__).parent
-    code = {path.relative_to(here).as_posix(): path.read_bytes() for path in here.rglob("*.py")}
-    return fingerprint.digest(code, fingerprint.common())
+    return fingerprint.digest(sources.library(), fingerprint.common())
 
 
 def dask(**options):

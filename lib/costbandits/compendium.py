@@ -12,7 +12,6 @@ where it was reached, and the figures that say something (figures/<notebook>/sto
 import argparse
 import html
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -240,12 +239,6 @@ def stale(root, texts):
             if not (path := Path(root) / name).exists() or path.read_text(encoding="utf-8") != text]
 
 
-def _write(path, text):
-    part = path.with_name(path.name + publish.PART)
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
-
-
 def main(arguments=None):
     """The command; its exit status: 0, 1 if a check finds something out of date, 2 if the inputs are wrong."""
     parser = argparse.ArgumentParser(prog="python -m costbandits.compendium", description=__doc__.partition("\n")[0])
@@ -255,7 +248,7 @@ def main(arguments=None):
         texts, left_out = made(".")
         old = stale(".", texts)
         for name in old if not check else ():
-            _write(Path(name), texts[name])
+            publish.replace(name, texts[name])
     except (ValueError, OSError) as error:
         print(f"costbandits: {error}", file=sys.stderr)
         return 2

@@ -140,9 +140,7 @@ def refresh(root, name, build="build"):
     text = nbformat.writes(notebook) + "\n"
     if path.read_text(encoding="utf-8") == text:
         return False
-    part = path.with_name(path.name + publish.PART)
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    publish.replace(path, text)
     return True
 
 

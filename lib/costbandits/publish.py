@@ -77,6 +77,13 @@ def publish(stage, folder, run, only=("*",)):
     return changed
 
 
+def replace(path, text):
+    """Write one file as a whole: whatever interrupts it, the file is the old or the new one."""
+    path = Path(path)
+    _part(path).write_text(text, encoding="utf-8")
+    os.replace(_part(path), path)
+
+
 def complete(folder):
     """Finish the publication into `folder` that was interrupted; whether there was one."""
     folder = Path(folder)

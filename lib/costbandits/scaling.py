@@ -22,7 +22,7 @@ import numpy as np
 
 import costbandits as cb
 
-from . import cluster
+from . import cluster, ledger, publish
 from .bench import FAMILIES, full_budget
 from .checks import count, positive
 from .regret import budgeted, knapsack
@@ -232,7 +232,7 @@ def comparison(rows=MILLION):
 
 def needed(rows):
     """Replications that would decide each undecided row of a ledger by its note, in order; inf where it names none."""
-    notes = rows[rows.verdict == "undecided"].note.fillna("").astype(str)
+    notes = rows[rows.verdict == ledger.UNDECIDED].note
     found = notes.str.extract(r"about ([\d,]+) replications would decide", expand=False)
     return np.sort(found.str.replace(",", "").astype(float).fillna(np.inf).to_numpy())
 
@@ -333,7 +333,7 @@ def from_measurement(measured):
 def from_ledgers(figures):
     """What the page's text leaves open and the committed ledgers say."""
     import pandas as pd
-    rows = pd.concat([pd.read_csv(path) for path in sorted(Path(figures).glob("*/ledger.csv"))])
+    rows = pd.concat([ledger.read(path) for path in sorted(Path(figures).glob("*/ledger.csv"))])
     tails = pd.read_csv(Path(figures) / "omega_ucb" / "tails.csv")
     worst, found = tails.loc[tails["worst 1 % of variance"].idxmax()], needed(rows)
     named = found[np.isfinite(found)]
@@ -427,9 +427,7 @@ of policies. Shares and medians need no bootstrap.
 
 def main(path="SCALING.md"):
     """Measure, and write the page."""
-    temporary = Path(path).with_suffix(".part")
-    temporary.write_text(page(measure()))
-    temporary.replace(path)
+    publish.replace(path, page(measure()))
     print(f"written: {path}")
 
 
