@@ -1,5 +1,7 @@
 """The kernels: the lazy scan pulls what the full scan pulls, and what stops a run."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -164,3 +166,17 @@ def test_a_run_resumed_after_every_pull_is_the_same(K):
         runs = [run(policy, bandit, 30 * SHARES, stacks=Stacks(bandit, 0, 0, order, page))[1] for page in (2, 1024)]
         assert np.array_equal(runs[0].pulls_at, runs[1].pulls_at)
         assert np.array_equal(runs[0].purse_at, runs[1].purse_at)
+
+
+def test_a_rule_of_the_library_is_compiled_into_the_loop_once():
+    """What is on disk serves the next process, until the loop's file or the rule's is edited."""
+    for policy, loop in ((cb.MUCB(), engine.lazy_scan), (cb.KUBE(), cb.KUBE.loop)):
+        loop.around(policy.rule).compiled                  # now it is on disk
+        anew = engine.Kernel.around.__wrapped__(loop, policy.rule)
+        assert sum(anew.compiled.stats.cache_hits.values()) == 1
+        files = engine.__file__, loop.py_func.__code__.co_filename, policy.rule.py_func.__code__.co_filename
+        stamp = anew.compiled._cache._cache_file._source_stamp
+        assert all((os.stat(file).st_mtime, os.stat(file).st_size) in stamp for file in files)
+    typed = engine.lazy_scan.around(staircase)
+    assert typed is engine.lazy_scan.around(staircase) and not typed.cache
+    assert typed is not engine.lazy_scan.around(fading)

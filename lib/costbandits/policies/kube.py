@@ -140,7 +140,7 @@ class KUBE(FractionalKUBE):
 
     def play(self, run, problem, rng):
         costs, K = self.prepare(problem), problem.K
-        return run.play(self.loop, self.rule, costs, self.parameters, *run.scout(), np.zeros(K, np.int64), np.zeros(K),
+        return run.play(self.loop.around(self.rule), costs, self.parameters, *run.scout(), np.zeros(K, np.int64), np.zeros(K),
                         rng)
 
     def identity(self):

@@ -48,9 +48,8 @@ def omega_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 def omega_star_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     rho, m_r, m_c = params[0], reward / n, cost / n
     w = 2.0 * rho * log(t) / n
-    if n < 30:
-        return omega_ratio(m_r, m_c, w, w)
-    return omega_ratio(m_r, m_c, eta(m_r, reward_sq, n) * w, eta(m_c, cost_sq, n) * w)
+    w_r, w_c = (w, w) if n < 30 else (eta(m_r, reward_sq, n) * w, eta(m_c, cost_sq, n) * w)
+    return omega_ratio(m_r, m_c, w_r, w_c)
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,16 @@ def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
     return arm
 
 
-# State of an arm, one row each: its posteriors, its tilt, the probability that its bell rings in a round, and the round
-# at which it rings next (the leader's bell has none, it is asked in every round).
-A, B, C, D, TILT, CHANCE, BELL = range(7)
+# State of an arm, one row each: its posteriors, its tilt, the probability that its bell rings in a round and the round
+# at which it rings next (the leader's bell has none, it is asked in every round), and -log(1 - that probability).
+A, B, C, D, TILT, CHANCE, BELL, RATE = range(8)
 # State of a run: the leader, the threshold, the round of its rivals' first bell, pairs drawn since a refresh.
 LEADER, THETA, RING, WORK = range(4)
 # Parameters: how far below the leader's centre theta lies, in standard errors; above which probability a bell is not
 # worth having; after how many pairs drawn per arm leader and theta are chosen anew. All values are exact.
 DEPTH, LOUD, LAZY = range(3)
+
+INFINITE = np.float64(inf).view(np.int64)
 
 _table, _floats = T.float64[:, ::1], T.float64[::1]
 
@@ -110,13 +112,19 @@ def knock(arm, theta, arms, rng):
 
 
 @nb.njit(inline="always", error_model="numpy")
+def pace(arm, arms):
+    """Keep what `wind` needs of the arm's chance: it winds far more often than chances change."""
+    if arms[TILT, arm] != 0.0:
+        arms[RATE, arm] = max(-log1p(-arms[CHANCE, arm]), 1e-300)
+
+
+@nb.njit(inline="always", error_model="numpy")
 def wind(arm, t, arms, rng):
     """When the bell rings next: after a geometric number of rounds, or in every round if the arm has no tilt."""
     if arms[TILT, arm] == 0.0:
         arms[BELL, arm] = t + 1.0
     else:
-        rate = max(-log1p(-arms[CHANCE, arm]), 1e-300)
-        arms[BELL, arm] = t + 1.0 + np.floor(rng.standard_exponential() / rate)
+        arms[BELL, arm] = t + 1.0 + np.floor(rng.standard_exponential() / arms[RATE, arm])
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -148,15 +156,26 @@ def refresh(t, params, arms, run, rng):
         side = -1 if k == leader else 1
         s, q = chernoff(arms[A, k], arms[B, k], arms[C, k], arms[D, k], theta, side)
         arms[TILT, k], arms[CHANCE, k] = (s, q) if q <= params[LOUD] else (0.0, 1.0)
+        pace(k, arms)
         wind(k, t, arms, rng)
     arms[BELL, leader] = inf
     run[LEADER], run[THETA], run[RING], run[WORK] = leader, theta, arms[BELL].min(), 0.0
 
 
 @nb.njit(error_model="numpy")
+def next_bell(t, bells, run):
+    """The round of the first bell after t. Positive numbers sort like their bits, which are compared many at a time."""
+    bits, first = bells.view(np.int64), INFINITE
+    for k in range(len(bells)):
+        first = min(first, bits[k] if bells[k] > t else INFINITE)
+    run.view(np.int64)[RING] = first
+    return run[RING]
+
+
+@nb.njit(error_model="numpy")
 def contest(t, low_rang, arms, run, rung, rng):
     """The arm with the largest V in round t, in which some bell has rung."""
-    leader, theta, bells, heard, ring = int(run[LEADER]), run[THETA], arms[BELL], 0, inf
+    leader, theta, bells, heard = int(run[LEADER]), run[THETA], arms[BELL], 0
     drawn = int(low_rang)
     x = knock(leader, theta, arms, rng) if low_rang else 0.0
     while x == 0.0:                                  # silent, or a false alarm: above theta
@@ -166,7 +185,7 @@ def contest(t, low_rang, arms, run, rung, rng):
     for k in range(len(bells)):
         rung[heard] = k
         heard += bells[k] <= t
-        ring = bells[k] if t < bells[k] < ring else ring
+    ring = next_bell(t, bells, run)
     arm, best = leader, x
     if x > theta:
         room = log(x / theta)
@@ -223,6 +242,7 @@ def bells(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clo
             y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)
             loud = learn(arm, x, y, params[LOUD], arms)
             if arm != run[LEADER]:
+                pace(arm, arms)
                 wind(arm, t, arms, rng)
                 run[RING] = min(run[RING], arms[BELL, arm])
             elif loud:
@@ -266,7 +286,7 @@ class BTS(ChoiceRule):
     def play(self, run, problem, rng):
         if self.naive:
             return super().play(run, problem, rng)
-        arms, rung = np.ones((7, problem.K)), np.zeros(problem.K + 1, np.int64)
+        arms, rung = np.ones((8, problem.K)), np.zeros(problem.K + 1, np.int64)
         return run.play(bells, np.array(self.tuning), arms, np.zeros(4), rung, rng)
 
     def identity(self):
