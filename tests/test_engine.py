@@ -171,12 +171,12 @@ def test_a_run_resumed_after_every_pull_is_the_same(K):
 def test_a_rule_of_the_library_is_compiled_into_the_loop_once():
     """What is on disk serves the next process, until the loop's file or the rule's is edited."""
     for policy, loop in ((cb.MUCB(), engine.lazy_scan), (cb.KUBE(), cb.KUBE.loop)):
-        loop.around(policy.rule).compiled                  # now it is on disk
-        anew = engine.Kernel.around.__wrapped__(loop, policy.rule)
+        assert engine.around(loop, policy.rule).compiled.signatures            # now it is on disk
+        anew = engine.around.__wrapped__(loop, policy.rule)
         assert sum(anew.compiled.stats.cache_hits.values()) == 1
         files = engine.__file__, loop.py_func.__code__.co_filename, policy.rule.py_func.__code__.co_filename
         stamp = anew.compiled._cache._cache_file._source_stamp
         assert all((os.stat(file).st_mtime, os.stat(file).st_size) in stamp for file in files)
-    typed = engine.lazy_scan.around(staircase)
-    assert typed is engine.lazy_scan.around(staircase) and not typed.cache
-    assert typed is not engine.lazy_scan.around(fading)
+    typed = engine.around(engine.lazy_scan, staircase)
+    assert typed is engine.around(engine.lazy_scan, staircase) and not typed.cache
+    assert typed is not engine.around(engine.lazy_scan, fading)

@@ -90,28 +90,36 @@ class Kernel:
     def __call__(self, *arguments):
         return self.compiled(*arguments)
 
-    @lru_cache(256)
-    def around(self, rule):
-        """This loop with a rule compiled into it, to be called without its first argument.
 
-        A quarter faster than calling the rule by its address, for a second of compiling: only rules of modules can be
-        cached, for a cell of a notebook has no file that lasts.
-        """
-        if nb.config.DISABLE_JIT:
-            return partial(self.py_func, rule)
-        loop, made_in = nb.njit(error_model="numpy")(self.py_func), rule.py_func.__module__
-        names = ", ".join(list(inspect.signature(self.py_func).parameters)[1:])
-        outer = eval(compile(f"lambda {names}: loop(rule, {names})", __file__, "eval"), {"loop": loop, "rule": rule})
-        outer.__module__ = __name__
-        outer.__qualname__ = f"{self.py_func.__name__}_around_{made_in}_{rule.py_func.__qualname__}"
-        files = self.py_func.__code__.co_filename, rule.py_func.__code__.co_filename
-        return Kernel(outer, T.int64(*self.signature.args[1:]), files, made_in.startswith("costbandits."))
+@lru_cache(256)
+def around(kernel, rule):
+    """A kernel with a rule compiled into it, to be called without its first argument.
+
+    A quarter faster than calling the rule by its address, for a second of compiling: only rules of modules can be
+    cached, for a cell of a notebook has no file that lasts.
+    """
+    if nb.config.DISABLE_JIT:
+        return partial(kernel.py_func, rule)
+    loop, made_in = nb.njit(error_model="numpy")(kernel.py_func), rule.py_func.__module__
+    names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[1:])
+    outer = eval(compile(f"lambda {names}: loop(rule, {names})", __file__, "eval"), {"loop": loop, "rule": rule})
+    outer.__module__ = __name__
+    outer.__qualname__ = f"{kernel.py_func.__name__}_around_{made_in}_{rule.py_func.__qualname__}"
+    files = kernel.py_func.__code__.co_filename, rule.py_func.__code__.co_filename
+    return Kernel(outer, T.int64(*kernel.signature.args[1:]), files, made_in.startswith("costbandits."))
 
 
 def kernel(*extra):
     """Make a pull loop a `Kernel`: its own arguments first, of these types, then the common ones."""
     signature = T.int64(*extra, *_stack, *_state, *_record, *_limits)
     return lambda loop: Kernel(loop, signature)
+
+
+def ready(rule, signature):
+    """The rule, compiled for this signature; those of the library wait until they are played."""
+    if not nb.config.DISABLE_JIT and signature.args not in rule.overloads:
+        rule.compile(signature)
+    return rule
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -362,9 +370,9 @@ class Run:
         """Play an index policy; `lazy` promises that the index of a resting arm never decreases."""
         status = CLOSE
         if lazy and self.top.sum() < safe_below(self.top, self.ceiling):
-            status = self.play(lazy_scan.around(index), constant, params, *self.scout())
-        return self.play(full_scan, index, constant, params) if status == CLOSE else status
+            status = self.play(around(lazy_scan, index), constant, params, *self.scout())
+        return self.play(full_scan, ready(index, INDEX), constant, params) if status == CLOSE else status
 
     def by_choice(self, choose, problem, params, memory, rng):
         """Play a `choose` policy with its own memory and random stream."""
-        return self.play(free_choice, choose, problem, params, memory, rng)
+        return self.play(free_choice, ready(choose, CHOICE), problem, params, memory, rng)

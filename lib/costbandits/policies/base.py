@@ -73,9 +73,9 @@ def choose(function):
     return compiled(function, engine.CHOICE, engine.CHOICE_ARGUMENTS, "choose")
 
 
-def _require_made_by(maker, rule, signature):
+def _require_made_by(maker, rule):
     # Without compilation `index` and `choose` return the function as it is.
-    made = callable(rule) and (nb.config.DISABLE_JIT or signature.args in getattr(rule, "overloads", ()))
+    made = callable(rule) and (nb.config.DISABLE_JIT or getattr(rule, "maker", None) == maker)
     require(made, "rule", rule, f"must be a function made by cb.{maker}: write @cb.{maker} above its def")
 
 
@@ -204,7 +204,7 @@ class IndexPolicy(IndexRule):
     """
 
     def __init__(self, rule, params=(), monotone=False, prepare=None):
-        _require_made_by("index", rule, engine.INDEX)
+        _require_made_by("index", rule)
         _require_functions(prepare=prepare)
         self.rule, self.monotone, self.parameters = rule, bool(monotone), _own_numbers(params)
         if prepare is not None:
@@ -227,7 +227,7 @@ class ChoosePolicy(ChoiceRule):
     skips = True
 
     def __init__(self, rule, params=(), memory=None, prepare=None):
-        _require_made_by("choose", rule, engine.CHOICE)
+        _require_made_by("choose", rule)
         _require_functions(memory=memory, prepare=prepare)
         self.rule, self.parameters = rule, _own_numbers(params)
         if memory is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types as T
 
 from ..checks import number, positive, require
-from ..engine import INDEX, RUNNING, above, finish, kernel, pull, safe_below, seek, settle
+from ..engine import INDEX, RUNNING, above, around, finish, kernel, pull, safe_below, seek, settle
 from .base import ChoiceRule, IndexRule, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]
@@ -140,8 +140,8 @@ class KUBE(FractionalKUBE):
 
     def play(self, run, problem, rng):
         costs, K = self.prepare(problem), problem.K
-        return run.play(self.loop.around(self.rule), costs, self.parameters, *run.scout(), np.zeros(K, np.int64), np.zeros(K),
-                        rng)
+        return run.play(around(self.loop, self.rule), costs, self.parameters, *run.scout(), np.zeros(K, np.int64),
+                        np.zeros(K), rng)
 
     def identity(self):
         return (*super().identity(), self.loop)

@@ -52,8 +52,11 @@ def compiled(function, signature, arguments, maker):
     if nb.config.DISABLE_JIT:
         return function
     if function.__module__.startswith("costbandits."):
-        # Only modules can be cached: a cell of a notebook has no file that lasts.
-        return nb.njit(signature, cache=True, error_model="numpy")(function)
+        # Only modules can be cached: a cell of a notebook has no file that lasts. Compiled when it is played (`ready`):
+        # to load all rules would be half of the import.
+        made = nb.njit(cache=True, error_model="numpy")(function)
+        made.maker = maker
+        return made
     _check_chance(function)
     # Reading beyond the end of an array is an error here, not rubbish; the check costs nothing measurable.
     made = nb.njit(error_model="numpy", boundscheck=True)(function)
@@ -67,7 +70,7 @@ def compiled(function, signature, arguments, maker):
         raise ValueError(f"rule {function.__name__}, {_plain(error)}") from None
     made.disable_compile()
     # Numba keeps the values of globals as they are now; `require_current` sees whether they still are.
-    made.compiled_from = fingerprint.digest(function)
+    made.compiled_from, made.maker = fingerprint.digest(function), maker
     return made
 
 

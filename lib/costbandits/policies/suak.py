@@ -17,7 +17,7 @@ import numpy as np
 from numba import types as T
 
 from ..checks import number, positive, require
-from ..engine import IDLE, NO_SUCH_ARM, RUNNING, SKIP, TOO_DEAR, kernel, pull, settle
+from ..engine import IDLE, NO_SUCH_ARM, RUNNING, SKIP, TOO_DEAR, kernel, pull, ready, settle
 from .base import Policy
 
 _floats, _ints, _table = T.float64[::1], T.int64[::1], T.float64[:, ::1]
@@ -35,7 +35,7 @@ def rule(function):
     From (t, spent, n, sums, told, params, hull, kept, rng): t is the coming round, counted from 1, `spent` what was
     spent before it, n and sums the arms' pulls and sums; `hull` and `kept` are the policy's own arrays.
     """
-    return nb.njit(ROUND, cache=True, error_model="numpy")(function)
+    return nb.njit(cache=True, error_model="numpy")(function)
 
 
 @kernel(T.FunctionType(ROUND), _floats, _floats, _table, _floats, T.npy_rng)
@@ -289,7 +289,7 @@ class _Anytime(Policy):
         told, hull = np.array([problem.rate, problem.horizon], float), np.zeros((3, problem.K + 1))
         kept = self.start(problem, hull)
         run.notes = hull, kept                                    # for those who watch a run
-        return run.play(self.loop, self.rule, told, self.parameters, hull, kept, rng)
+        return run.play(self.loop, ready(self.rule, ROUND), told, self.parameters, hull, kept, rng)
 
     def start(self, problem, hull):
         """The numbers that the rule keeps, before the first round; `hull` is all zeros."""

@@ -55,6 +55,11 @@ INFINITE = np.float64(inf).view(np.int64)
 _table, _floats = T.float64[:, ::1], T.float64[::1]
 
 
+def state(K):
+    """The kernel's arrays before the first pull: of the arms, of the run, and room for the arms whose bells ring."""
+    return np.ones((RATE + 1, K)), np.zeros(WORK + 1), np.zeros(K + 1, np.int64)
+
+
 @nb.njit(error_model="numpy")
 def chernoff(a, b, c, d, theta, side):
     """Exponent s and Chernoff's bound q on P(V > theta) (side = 1) or P(V < theta) (side = -1); (0, 1) if s misses.
@@ -286,8 +291,7 @@ class BTS(ChoiceRule):
     def play(self, run, problem, rng):
         if self.naive:
             return super().play(run, problem, rng)
-        arms, rung = np.ones((8, problem.K)), np.zeros(problem.K + 1, np.int64)
-        return run.play(bells, np.array(self.tuning), arms, np.zeros(4), rung, rng)
+        return run.play(bells, np.array(self.tuning), *state(problem.K), rng)
 
     def identity(self):
         return (type(self).__name__, self.rule if self.naive else (self.loop, self.tuning))
