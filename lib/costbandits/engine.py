@@ -10,8 +10,9 @@ Three kernels share one step, `pull`. They differ in how they choose an arm:
 Policies may bring a kernel of their own, made by `kernel`, from the same parts: `pull`, `seek`, `settle`, `finish`.
 
 Policies come in as first-class functions of one fixed signature each (`INDEX`, `CHOICE`), so a kernel is
-compiled once, cached on disk, and serves a policy typed into a notebook cell at full speed. Keep a rule and
-the helpers it calls in one file: Numba's cache does not notice an edit to a callee that lives elsewhere.
+compiled once, cached on disk, and serves a policy typed into a notebook cell as well. Loops that spend their time
+in the rule, as `lazy_scan` does, are compiled anew for each rule by `around`. Keep a rule and the helpers it calls
+in one file: Numba's cache does not notice an edit to a callee that lives elsewhere.
 
 A kernel returns when the run is done, when something is wrong, or when a stack ran out after a pull; in the
 last case it is called again on the same arrays once more pages are drawn. All state lives in those arrays:
@@ -101,6 +102,7 @@ def around(kernel, rule):
     if nb.config.DISABLE_JIT:
         return partial(kernel.py_func, rule)
     loop, made_in = nb.njit(error_model="numpy")(kernel.py_func), rule.py_func.__module__
+    # Spelled out: of *arguments Numba could not be told the types.
     names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[1:])
     outer = eval(compile(f"lambda {names}: loop(rule, {names})", __file__, "eval"), {"loop": loop, "rule": rule})
     outer.__module__ = __name__
