@@ -252,11 +252,12 @@ def by_question(rows):
     return dict(zip(map(tuple, rows[compendium.QUESTION].to_numpy()), map(tuple, rest.to_numpy()), strict=True))
 
 
-def differing_rows(rows, own):
-    """Questions that the notebook's own ledger answers otherwise, unless at another scale, or that only one answers."""
-    ours, deep, theirs = (by_question(part) for part in (rows, rows[rows.scale == "deep"], own))
-    return [question for question in ours | theirs
-            if question not in theirs or (question not in deep and ours.get(question) != theirs[question])]
+def differing_rows(rows, own, *deeper):
+    """Questions that the notebook's ledgers answer otherwise, or that only one side answers; a deeper one overrules."""
+    ours, theirs = by_question(rows), by_question(own)
+    for answers in deeper:
+        theirs |= by_question(answers[answers.verdict != ledger.UNTESTABLE])
+    return [question for question in ours | theirs if ours.get(question) != theirs.get(question)]
 
 
 PER_PAPER = pytest.mark.parametrize("name", LAST)
@@ -269,8 +270,9 @@ def test_committed_verdicts_follow_from_their_numbers_and_no_claim_is_missing(na
 
 
 @PER_PAPER
-def test_committed_rows_are_those_of_the_notebook_s_ledger(name):
-    assert differing_rows(rows_of(name), ledger.read(ROOT / "figures" / name / "ledger.csv")) == []
+def test_committed_rows_are_those_of_the_notebook_s_ledgers(name):
+    paths = [ROOT / "figures" / scale / name / "ledger.csv" for scale in ("", "deep")]
+    assert differing_rows(rows_of(name), *(ledger.read(path) for path in paths if path.exists())) == []
 
 
 @PER_PAPER
@@ -328,7 +330,7 @@ def test_a_missing_and_a_disagreeing_row_are_noticed(rows):
     assert len(differing_rows(rows.drop(3), rows)) == 1 == len(differing_rows(rows, rows.drop(3)))
     changed = rows.copy()
     changed.loc[3, "estimate"] *= 1.001
-    assert len(differing_rows(changed, rows)) == 1
+    assert len(differing_rows(changed, rows)) == 1 == len(differing_rows(rows, rows, changed))
 
 
 def test_a_judgement_that_is_gone_from_the_notebook_or_was_edited_is_noticed(rows):
