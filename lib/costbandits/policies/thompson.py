@@ -41,8 +41,8 @@ def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
     return arm
 
 
-# State of an arm, one row each: its posteriors, its tilt, the probability that its bell rings in a round and the round
-# at which it rings next (the leader's bell has none, it is asked in every round), and -log(1 - that probability).
+# State of an arm, one row each: its posteriors, its tilt, the probability q that its bell rings in a round, the round
+# at which it rings next (the leader's bell has none, it is asked in every round), and -log(1 - q).
 A, B, C, D, TILT, CHANCE, BELL, RATE = range(8)
 # State of a run: the leader, the threshold, the round of its rivals' first bell, pairs drawn since a refresh.
 LEADER, THETA, RING, WORK = range(4)
