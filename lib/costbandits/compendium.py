@@ -151,9 +151,10 @@ def _value(row):
 def results(rows, root):
     """What the README says of results: totals, and what the notebooks have found and drawn."""
     deep = (rows.scale == DEEP).sum()
-    parts = [f"{rows.id.nunique()} claims, judged case by case and reading by reading in {len(rows)} rows"
-             f"{f', {deep} of them at deep scale' if deep else ''}. Each with its numbers, runs and the cell that "
-             f"judged it: [{REPORT}]({REPORT}).\n", _total(rows, root, REPORT)]
+    told = (f", {deep} of them at deep scale (so are the findings of those papers; figures and what stands below them "
+            "are at paper scale)") if deep else ""
+    parts = [f"{rows.id.nunique()} claims, judged case by case and reading by reading in {len(rows)} rows{told}. "
+             f"Each with its numbers, runs and the cell that judged it: [{REPORT}]({REPORT}).\n", _total(rows, root, REPORT)]
     for name in NOTEBOOKS:
         folder = f"figures/{name}"
         figures, findings = _story(Path(root), name)
