@@ -154,7 +154,8 @@ def results(rows, root):
     told = (f", {deep} of them at deep scale (so are the findings of those papers; figures and what stands below them "
             "are at paper scale)") if deep else ""
     parts = [f"{rows.id.nunique()} claims, judged case by case and reading by reading in {len(rows)} rows{told}. "
-             f"Each with its numbers, runs and the cell that judged it: [{REPORT}]({REPORT}).\n", _total(rows, root, REPORT)]
+             f"Each with its numbers, runs and the cell that judged it: [{REPORT}]({REPORT}).\n",
+             _total(rows, root, REPORT)]
     for name in NOTEBOOKS:
         folder = f"figures/{name}"
         figures, findings = _story(Path(root), name)
