@@ -103,5 +103,6 @@ def test_the_client_is_measured():
     client, hundred = scaling.measured_client(scaling.SHORT, tasks=50, replications=60, pause=0.2)
     assert abs(client.task) < 1 and abs(client.replication) < 1 and hundred > 0     # too few to be sure of more
     scaling.memory(1, 2)                            # what is loaded once is loaded now
-    assert scaling.memory(5, 25) > 10 * 37 * 8      # the regrets alone
+    # The peaks differ by 1.4 MB; garbage not yet collected, some 0.1 MB, would drown 20 replications more.
+    assert scaling.memory(50, 150) > 10 * 37 * 8    # the regrets alone
     assert scaling.comparison(2 * scaling.BLOCKS) > 0
