@@ -35,12 +35,13 @@ INTRODUCTION = f"""# What holds: every claim, its numbers and its verdict
 
 A claim is judged by the interval of a statistic (95 %, corrected where several are compared) and by a region of values
 for which it holds. Regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs
-that judge them, unless they say that they were added or changed after a first look. An interval inside the region
-reproduces the claim, one outside contradicts it, one across its border leaves it undecided. Where a paper's words allow
-several readings the primary one decides, and the others have rows of their own; a claim made for several cases holds if
-it holds in all of them. *Scale* is the profile whose runs were judged: `paper` (`make all`), or `deep`, more
-replications of the same (`make deep`), which wins. The last column leads to the cell that judged the row, on GitHub to
-its notebook, where the cell has that number. The same rows as a table: [{LEDGER}]({LEDGER}).
+that judge them (those of cost subsidy came with its first results at paper scale), unless they say that they were added
+or changed after a first look. An interval inside the region reproduces the claim, one outside contradicts it, one
+across its border leaves it undecided. Where a paper's words allow several readings the primary one decides, and the
+others have rows of their own; a claim made for several cases holds if it holds in all of them. *Scale* is the profile
+whose runs were judged: `paper` (`make all`), or `deep`, more replications of the same (`make deep`), which wins. The
+last column leads to the cell that judged the row, on GitHub to its notebook, where the cell has that number. The same
+rows as a table: [{LEDGER}]({LEDGER}).
 """
 
 
