@@ -147,6 +147,13 @@ def test_a_notebook_without_claims_may_tell_a_story(project):
     assert "- Yours." in made("README.md") and "#extend" not in made("README.md")
 
 
+@pytest.mark.parametrize(("written", "read"), [
+    ("1.34e+03 [9.9e+02, 12.5e+05]", "1,340 [990, 1,250,000]"), ("[0, 1e-09]", "[0, 1·10⁻⁹]"), ("22%", "22 %"),
+    ("from 3.6e+09 and 4.3e+11 rounds", "from 3.6·10⁹ and 4.3·10¹¹ rounds"), ("f5e+03x, 100 %", "f5e+03x, 100 %")])
+def test_numbers_are_written_as_they_are_read(written, read):
+    assert compendium._typeset(written) == read
+
+
 def test_a_check_writes_nothing_and_says_what_is_out_of_date(project, capsys):
     before = files()
     assert compendium.main(["--check"]) == 1

@@ -29,6 +29,7 @@ NOTEBOOKS = {"tournament": None, "omega_ucb": "O", "budget_ucb": "B", "kube": "K
 CLAIMS, LEDGER, REPORT, README = "params/claims.yaml", "figures/ledger.csv", "REPRODUCTION.md", "README.md"
 BEGIN, END = "<!-- results: written by `make all`, not by hand -->", "<!-- end of results -->"
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low", "region_high"]
 
 INTRODUCTION = f"""# What holds: every claim, its numbers and its verdict
@@ -189,7 +190,7 @@ def _gallery(folder, figures):
 
 def _headed(finding):
     """A finding on one line, what it says first in bold if nothing is yet."""
-    text = " ".join(finding.split())
+    text = _typeset(" ".join(finding.split()))
     return text if "**" in text else re.sub(r"^.{10,120}?[.:](?=\s)", r"**\g<0>**", text)
 
 
@@ -221,7 +222,19 @@ def _plain(text):
 
 def _text(text):
     """A text that HTML shows as it is, on one line."""
-    return html.escape(" ".join(text.split()), quote=False)
+    return html.escape(_typeset(" ".join(text.split())), quote=False)
+
+
+def _typeset(text):
+    """Numbers as they are read: 1,340 for 1.34e+03, 3.6·10⁹ for 3.6e+09, and 33 % for 33%."""
+    return re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-]\d\d)\b", _power, text))
+
+
+def _power(found):
+    digits, exponent = found[1], int(found[2])
+    if 0 <= exponent < 6:
+        return f"{float(found[0]):,.0f}"
+    return f"{digits}·10{str(exponent).translate(SUPERSCRIPTS)}"
 
 
 def made(root):
