@@ -1,5 +1,6 @@
 """What changes the digest of a policy, a law or a function, and what does not."""
 
+import ast
 import functools
 import re
 import types
@@ -68,6 +69,14 @@ def digests(source=SOURCE):
     things = {"policy": cb.IndexPolicy(module.outer(0.5), (1.0,)), "class": module.Mine(), "law": module.Law(0.3),
               "function": module.kept}
     return {name: fingerprint.digest(thing) for name, thing in things.items()}
+
+
+def test_how_results_are_shown_decides_nothing():
+    source = "class Runs:\n    def rounds(self):\n        return 1\n"
+    shown = source + "\n    def __repr__(self):\n        return 'Runs'\n"
+    bare, more, other = (ast.dump(fingerprint._without_words(ast.parse(text)))
+                         for text in (source, shown, source.replace("1", "2")))
+    assert bare == more != other
 
 
 @pytest.mark.parametrize(("old", "new"), [

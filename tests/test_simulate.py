@@ -17,6 +17,16 @@ def studies():
     return small_study(POLICIES)
 
 
+def test_results_are_shown_in_a_line():
+    study = {"ω-UCB": cb.OmegaUCB(), "m-UCB": cb.MUCB()}, cb.instances.bernoulli(3)
+    assert repr(cb.simulate(*study, cb.Budget(5), 20, checkpoints=4)) \
+        == "Runs: ω-UCB, m-UCB; 20 replications, 4 checkpoints, 3 arms, Budget(total=5)"
+    fresh = cb.simulate(*study, lambda bandit: cb.Budget(9 * bandit.cost_means.min()), 20)
+    assert repr(fresh) == "Runs: ω-UCB, m-UCB; 20 replications, 50 checkpoints, 3 arms, a Budget for each"
+    assert repr(cb.simulate(*study, cb.Budget(5), 2, reduce=lambda runs: {"spent": runs.spent})) \
+        == "Reduced: ω-UCB, m-UCB; 2 replications, 50 checkpoints; of each run: spent"
+
+
 def same(a, b):
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
 

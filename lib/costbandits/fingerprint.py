@@ -64,15 +64,18 @@ def _fields(kind):
 def common():
     """Digest of the simulation's own code and of the versions it runs on."""
     here = Path(__file__).parent
-    trees = [ast.dump(_without_docstrings(ast.parse((here / f"{name}.py").read_text()))) for name in COMMON]
+    trees = [ast.dump(_without_words(ast.parse((here / f"{name}.py").read_text()))) for name in COMMON]
     versions = [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES]
     return digest(trees, versions, platform.python_version_tuple()[:2])
 
 
-def _without_docstrings(tree):
+def _without_words(tree):
+    """Without docstrings, and without what only says how an object is shown."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
             node.body = node.body[1:]
+        if isinstance(node, ast.ClassDef):
+            node.body = [part for part in node.body if getattr(part, "name", "") != "__repr__"]
     return tree
 
 

@@ -48,6 +48,10 @@ class Results:
     replications: np.ndarray
     fractions: np.ndarray
 
+    def __repr__(self):
+        return (f"{type(self).__name__}: {', '.join(self.policies)}; {len(self.replications):,} replications, "
+                f"{len(self.fractions)} checkpoints")
+
     def index(self, label):
         """Position of a policy on the first axis."""
         require(label in self.policies, "policy", label, f"must be one of {self.policies}")
@@ -89,6 +93,10 @@ class Runs(Results):
     stops: list
     seed: int
 
+    def __repr__(self):
+        one, kind = len(set(map(repr, self.stops))) == 1, type(self.stops[0]).__name__
+        return f"{super().__repr__()}, {self.bandits[0].K} arms, {repr(self.stops[0]) if one else f'a {kind} for each'}"
+
     @property
     def unpulled(self):
         """How many arms have never been pulled, shape (policy, replication, checkpoint)."""
@@ -100,6 +108,9 @@ class Reduced(Results):
     """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...)."""
 
     values: dict
+
+    def __repr__(self):
+        return f"{super().__repr__()}; of each run: {', '.join(self.values)}"
 
     def __getitem__(self, name):
         require(name in self.values, "value", name, f"must be one of {list(self.values)}")
