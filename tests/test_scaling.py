@@ -55,6 +55,11 @@ def test_half_width_of_the_rows_at_one_scale():
     assert scaling.half_width(rows) == pytest.approx((0.5 + 0.2) / 2)
 
 
+def test_verdicts_are_those_of_the_ledger_of_all_papers():
+    verdicts = scaling.ledger.read(ROOT / "figures" / "ledger.csv").verdict
+    assert scaling.from_ledgers(ROOT / "figures")["undecided"] == (verdicts == "undecided").sum()
+
+
 @pytest.fixture(scope="module")
 def text():
     prices = {"long": (10, 30, LONG, 0.05), "short": (6, 200, SHORT, 0.01)}
