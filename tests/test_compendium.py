@@ -140,6 +140,20 @@ def test_findings_at_deep_scale_have_the_last_word_and_figures_stay(project):
     assert "- Deep." in readme and "**All**" not in readme and "curves.png" in readme and "elsewhere" not in readme
 
 
+def test_the_readme_names_the_papers_at_deep_scale(project):
+    def told():
+        return re.findall("Verdicts and findings of (.*) are at deep scale", compendium.results(
+            compendium.collect(".")[0], "."))
+
+    assert told() == []
+    file_rows(book("deep", "K", K1=3.0), "figures/deep/kube")
+    notebook = Path("notebooks/kube.ipynb")
+    notebook.write_text(made(notebook).replace("Toys: a title", "Knapsacks: a title"))
+    assert told() == ["Knapsacks"]
+    file_rows(book("deep", "O", O1=3.0), "figures/deep/omega_ucb")
+    assert told() == ["all papers"]
+
+
 def test_a_notebook_without_claims_may_tell_a_story(project):
     Path("figures/extend").mkdir()
     Path("figures/extend/story.json").write_text(json.dumps({"figures": {}, "findings": ["Yours."]}))

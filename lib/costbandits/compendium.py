@@ -152,11 +152,8 @@ def _value(row):
 
 def results(rows, root):
     """What the README says of results: totals, and what the notebooks have found and drawn."""
-    deep = (rows.scale == DEEP).sum()
-    told = (f", {deep} of them at deep scale (so are the findings of those papers; figures and what stands below them "
-            "are at paper scale)") if deep else ""
-    parts = [f"{rows.id.nunique()} claims, judged case by case and reading by reading in {len(rows)} rows{told}. "
-             f"Each with its numbers, runs and the cell that judged it: [{REPORT}]({REPORT}).\n",
+    parts = [f"{rows.id.nunique()} claims, judged case by case and reading by reading in {len(rows)} rows. "
+             f"{_deep(rows, root)}Each with its numbers, runs and the cell that judged it: [{REPORT}]({REPORT}).\n",
              _total(rows, root, REPORT)]
     for name in NOTEBOOKS:
         folder = f"figures/{name}"
@@ -167,6 +164,17 @@ def results(rows, root):
             parts += [f"### {_title(root, name)}\n\n{' · '.join(links)}\n",
                       "\n".join([*(f"- {_headed(text)}" for text in findings), ""]), _gallery(folder, figures)]
     return "\n".join(parts)
+
+
+def _deep(rows, root):
+    """Whose verdicts and findings are at deep scale, where figures never are."""
+    deep, every = (list(part.notebook.unique()) for part in (rows[rows.scale == DEEP], rows))
+    if not deep:
+        return ""
+    titles = [_title(root, name).partition(":")[0] for name in deep] if deep != every else ["all papers"]
+    told = " and ".join(filter(None, (", ".join(titles[:-1]), titles[-1])))
+    return (f"Verdicts and findings of {told} are at deep scale, from more runs than `make all` plays; figures and "
+            "what stands below them show the runs of `make all`, so their numbers differ a little. ")
 
 
 def _story(root, name):
