@@ -1,5 +1,6 @@
 """Versions: the lock, and all that must agree with it."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -68,6 +69,14 @@ def test_environment_yml_names_nothing_that_the_lock_does_not():
     assert {re.split("[=<> ]", entry)[0] for entry in packages} <= {"python", "pip", "make"} | locked
     (python,) = [entry.partition("=")[2] for entry in packages if entry.startswith("python=")]
     assert python in PYTHONS
+
+
+def test_binder_installs_the_library_as_make_does():
+    script = ROOT / "postBuild"
+    (command,) = [line for line in script.read_text().splitlines() if line and not line.startswith("#")]
+    assert os.access(script, os.X_OK) and command.startswith("python -m pip install ")
+    assert command.endswith(re.search(r"\$\(1\) (--no-deps .*)", (ROOT / "Makefile").read_text())[1])
+    assert "setuptools" in {name for name, *_ in lock()}      # nothing is downloaded to build it with
 
 
 def test_python_range():
