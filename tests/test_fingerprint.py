@@ -203,6 +203,30 @@ def test_instances_by_their_laws():
 UNRELATED = 1
 
 
+def through_the_package(runs):
+    return cb.regret.budgeted(runs), cb.regret.knapsack(runs)
+
+
+def by_an_import_of_its_own(runs):
+    from costbandits.regret import budgeted, knapsack
+    return [budgeted(runs) for _ in range(2)], knapsack(runs)
+
+
+def by_another_import(runs):
+    import costbandits.regret as ours
+    return ours.budgeted(runs), ours.knapsack(runs)
+
+
+@pytest.mark.parametrize("function", [through_the_package, by_an_import_of_its_own, by_another_import])
+@pytest.mark.parametrize("edited", ["regret.budgeted", "optimum.knapsack"])
+def test_what_a_function_calls_counts_however_it_gets_there(function, edited, monkeypatch):
+    """`regret.knapsack` imports `optimum` when it is called."""
+    before = fingerprint.digest(function)
+    assert fingerprint.digest(function) == before
+    monkeypatch.setattr(f"costbandits.{edited}", lambda *arguments: 0)
+    assert fingerprint.digest(function) != before
+
+
 def reads_an_attribute(thing):
     return thing.UNRELATED, [thing.UNRELATED for _ in range(2)]
 

@@ -12,6 +12,7 @@ import dataclasses
 import dis
 import functools
 import hashlib
+import importlib
 import importlib.metadata
 import marshal
 import operator
@@ -161,14 +162,23 @@ def _function(function, outer):
     yield from _describe((function.__defaults__, function.__kwdefaults__), outer)
     yield from _describe(tuple(cell.cell_contents for cell in function.__closure__ or ()), outer)
     names = sorted(_names(function.__code__))
-    for name in sorted(_global_names(function.__code__)):
-        if name not in function.__globals__:
-            continue
-        value = function.__globals__[name]
+    used = {name: function.__globals__[name] for name in _global_names(function.__code__)
+            if name in function.__globals__}
+    used |= _imported(function.__code__, function.__globals__.get("__package__"))
+    for name in sorted(used):
         yield f"global {name}"
-        yield from _describe(value, outer)
-        if isinstance(value, types.ModuleType) and not _installed(value.__name__):
-            yield from _describe({part: getattr(value, part) for part in names if hasattr(value, part)}, outer)
+        yield from _describe(used[name], outer)
+        yield from _module(used[name], names, outer)
+
+
+def _module(thing, names, outer):
+    """Of a module of the user's or ours: what it has under these names, and so on in the modules among that."""
+    if isinstance(thing, types.ModuleType) and not _installed(thing.__name__) and thing not in outer:
+        for name in names:
+            if hasattr(thing, name):
+                yield f"part {name}"
+                yield from _describe(getattr(thing, name), outer)
+                yield from _module(getattr(thing, name), names, (*outer, thing))
 
 
 def _names(code):
@@ -181,6 +191,21 @@ def _global_names(code):
     inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
     loaded = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return loaded.union(*(_global_names(const) for const in inner))
+
+
+def _imported(code, package):
+    """What a function imports when it is called: name -> module, or what comes from it."""
+    found, steps = {}, list(dis.get_instructions(code))
+    for at, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level, wanted = steps[at - 2].argval, steps[at - 1].argval
+            module = importlib.import_module("." * level + step.argval, package if level else None)
+            for name in wanted or ():
+                found[name] = getattr(module, name, None) or sys.modules.get(f"{module.__name__}.{name}")
+            if not wanted:
+                found[step.argval] = module
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return functools.reduce(operator.or_, (_imported(const, package) for const in inner), found)
 
 
 def _code(code, docstring, outer):
