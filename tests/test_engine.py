@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import FAMILIES, INDICES, INSTANCE, run, stream
+from reference import FAMILIES, INDICES, INSTANCE, ORDER, run, stream
 
 import costbandits as cb
 from costbandits import engine
+from costbandits.policies import Problem
 from costbandits.stacks import Stacks
 
 SHARES = np.arange(1, 41) / 40
@@ -59,6 +60,41 @@ def test_broken_promise_of_monotony_is_caught():
     assert cb.simulate({"honest": cb.IndexPolicy(fading)}, **study).rounds[0, 0, -1] > 100
     with pytest.raises(ValueError, match="'hasty' monotone = True: its index decreases while the arm rests"):
         cb.simulate({"hasty": cb.IndexPolicy(fading, monotone=True)}, **study)
+
+
+@cb.index
+def slowly_fading(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / cost * (1.0 + 5.0 / np.sqrt(t * n)) if cost > 0.0 else np.inf
+
+
+def test_a_broken_promise_is_caught_where_it_made_no_difference():
+    """In the first replication, whose arms are the same either way; in others they are not."""
+    study = {"bandits": cb.instances.bernoulli(5), "stop": cb.Budget(300), "replications": 20}
+    honest = cb.simulate({"honest": cb.IndexPolicy(slowly_fading)}, **study).pulls[0, 0, -1]
+    order = stream(0, 0, ORDER).permutation(5)
+    bandit = cb.instances.bernoulli(5)(stream(0, 0, INSTANCE))
+    run = engine.Run(Stacks(bandit, 0, 0, order), 300 * SHARES, 10**6)
+    cb.IndexPolicy(slowly_fading).play(run, Problem.of(bandit, cb.Budget(300), order), None, lazy=True)
+    assert np.array_equal(run.n, honest[order])
+    with pytest.raises(ValueError, match="monotone = True: its index decreases while the arm rests"):
+        cb.simulate({"hasty": cb.IndexPolicy(slowly_fading, monotone=True)}, **study)
+
+
+@cb.index
+def until_the_end(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + np.sqrt(np.log(params[0] / (params[0] - t + 1)) / n)
+
+
+@cb.index
+def steeper_to_the_end(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + 1.0 / ((params[0] - t + 1) * n)
+
+
+@pytest.mark.parametrize("rule", [until_the_end, steeper_to_the_end])
+def test_an_index_is_not_asked_for_rounds_after_the_last(rule):
+    lazy, full = (cb.simulate({"mine": cb.IndexPolicy(rule, (500.0,), monotone=monotone)}, cb.instances.bernoulli(3),
+                              cb.Horizon(500), 5).pulls for monotone in (True, False))
+    assert np.array_equal(lazy, full)
 
 
 @cb.index

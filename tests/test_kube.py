@@ -266,6 +266,16 @@ def test_costs_must_be_known(cost):
         cb.simulate(POLICIES, bandit, cb.HardBudget(10))
 
 
+def test_the_filling_ends_where_rounding_leaves_room_for_one_more():
+    """floor(rest / c) is one too few here, and the arm would stand in the filling twice."""
+    cost, budget = np.array([18.196488875661576]), 69292.22963851927
+    arms, counts = np.zeros(1, np.int64), np.zeros(1)
+    sums = np.array([[3.0], [0.0], [0.0], [0.0]])
+    assert kube.fill(engine.ready(kube.density, engine.INDEX), 5, 0.0, budget, np.array([4]), sums, cost,
+                     np.array([1.0]), arms, counts) == 1
+    assert arms[0] == 0 and counts[0] == 3807 and budget - 3807 * cost[0] >= cost[0]
+
+
 @pytest.mark.parametrize("policy", [cb.KUBE(), cb.FractionalKUBE(), cb.EpsilonFirst(0.1)])
 def test_policies_that_need_known_costs_say_so(policy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Bernoulli(0.5)] * 2)

@@ -212,7 +212,7 @@ def above(value):
 
 
 @nb.njit(error_model="numpy")
-def seek(index, t, plan, bound, n, sums, constant, params):
+def seek(index, t, plan, bound, n, sums, constant, params, last):
     """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
 
     For an index that does not decrease while its arm rests. `plan` holds the leader, the round at which the bounds
@@ -220,13 +220,14 @@ def seek(index, t, plan, bound, n, sums, constant, params):
     the index of k at the round of expiry, hence no less than at any round until then, and `bound[K]` that of the rival,
     the largest but for the leader's. While the leader's exact index exceeds that, a kernel need not call this. Else
     those whose bound reaches the best index so far are evaluated exactly, the rival first. Bounds are renewed when they
-    expire, then twice as far ahead, or when K evaluations were in vain, then half as far.
+    expire, then twice as far ahead, or when K evaluations were in vain, then half as far; never beyond round `last`,
+    where an index need not have a value.
     """
     K, sound = n.size, True
     leader, expires, stride, wasted, rival, most = plan[0], plan[1], plan[2], plan[3], plan[4], bound[n.size]
     if t >= expires:
-        stride = 2 * stride if wasted < K else max(stride // 2, 1)
-        expires, wasted, most = t + stride, 0, -math.inf
+        stride = min(2 * stride, last) if wasted < K else max(stride // 2, 1)
+        expires, wasted, most = min(t + stride, last), 0, -math.inf
         for k in range(K):
             bound[k] = above(index(expires, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k], params))
             sound = sound and bound[k] == bound[k]
@@ -284,7 +285,7 @@ def lazy_scan(index, constant, params, bound, plan, pool, table, filled, shift, 
                 arm = plan[0]
                 if not (t < plan[1] and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
                                               constant[arm], params) > bound[K]):
-                    arm = seek(index, t, plan, bound, n, sums, constant, params)
+                    arm = seek(index, t, plan, bound, n, sums, constant, params, max_rounds)
                 if arm < 0:
                     clock[0] = t
                     return NOT_A_NUMBER

@@ -1,13 +1,14 @@
 """What a policy is: a rule (an index of one arm, or a choice among all) and what it may know."""
 
 import functools
+import inspect
 from dataclasses import astuple, dataclass, is_dataclass
 
 import numba as nb
 import numpy as np
 
 from .. import engine
-from ..checks import require
+from ..checks import count, require
 from .rules import compiled, require_current
 
 
@@ -84,11 +85,23 @@ def _require_functions(**functions):
         require(function is None or callable(function), name, function, "must be a function")
 
 
-def _own_numbers(params):
+def _own_numbers(name, given):
     try:
-        return _floats(params)
+        numbers = _floats(given)
     except (TypeError, ValueError):
-        raise ValueError(f"params = {params!r}: must be a sequence of numbers") from None
+        numbers = np.array([np.nan])
+    require(not np.isnan(numbers).any(), name, given, "must be a sequence of numbers")
+    return numbers
+
+
+def takes_one(name, function, argument):
+    """Raise ValueError if a function cannot be called with one argument."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        require(False, name, function, f"must take one argument, {argument}")
+    except ValueError:      # some functions don't tell
+        pass
 
 
 def require_policies(policies):
@@ -109,6 +122,12 @@ def require_known_costs(policy, problem):
     """Raise ValueError where costs are random."""
     require(problem.known_costs, f"{type(policy).__name__}, costs", "random",
             "the policy must know every cost in advance: Constant(value)")
+
+
+def require_soft(policy, problem):
+    """Raise ValueError under a hard budget."""
+    require(not problem.hard, "stop", "a hard budget",
+            f"{type(policy).__name__} may draw an arm that is not affordable any more")
 
 
 def _floats(values):
@@ -141,6 +160,11 @@ class Policy:
         """What the rule knows of the problem, as an array; nothing by default."""
         return np.zeros(problem.K)
 
+    def rehearse(self, name, problem):
+        """Raise ValueError, calling the policy `name`, if what it was given to `prepare` with does not work."""
+        takes_one(f"{name} prepare", self.prepare, "the Problem")
+        return _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
+
     def play(self, run, problem, rng):
         """Play one run to its end and return the engine's status; policies with a loop of their own override it."""
         raise NotImplementedError
@@ -160,12 +184,25 @@ class IndexRule(Policy):
     rule = None
     monotone = True
 
+    def rehearse(self, name, problem):
+        constant = super().rehearse(name, problem)
+        require(len(constant) == problem.K, f"{name} prepare(problem)", constant, "must return one number per arm")
+
     def play(self, run, problem, rng, lazy=None):
         lazy = self.monotone if lazy is None else lazy
-        constant = _floats(self.prepare(problem))
-        require(len(constant) == problem.K, f"{type(self).__name__}.prepare", constant,
-                "must return one number per arm")
-        return run.by_index(self.rule, constant, self.parameters, lazy)
+        return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy)
+
+    def rises(self, run, problem):
+        """Whether no arm's index, as the run has left the arm, falls anywhere over the rounds of the run."""
+        constant, last = _floats(self.prepare(problem)), int(run.clock[0])
+        for k in np.flatnonzero(run.n):
+            rounds = np.unique(np.geomspace(run.n[k] + 1, last, 64).astype(int)).tolist()
+            arm = run.n[k], *run.sums[:, k], constant[k], self.parameters
+            with np.errstate(all="ignore"):     # without compilation
+                values = np.array([self.rule(t, *arm) for t in rounds])
+                if (values[1:] < values[:-1] - engine.SLACK * np.abs(values[:-1])).any():
+                    return False
+        return True
 
     def identity(self):
         return (type(self).__name__, self.rule, self.monotone, tuple(self.parameters), self.prepare)
@@ -179,6 +216,11 @@ class ChoiceRule(Policy):
     def memory(self, K):
         """Size of the policy's own array."""
         return 0
+
+    def rehearse(self, name, problem):
+        super().rehearse(name, problem)
+        takes_one(f"{name} memory", self.memory, "K")
+        count(f"{name} memory(K)", self.memory(problem.K), low=0)
 
     def play(self, run, problem, rng):
         return run.by_choice(self.rule, _floats(self.prepare(problem)), self.parameters,
@@ -206,7 +248,7 @@ class IndexPolicy(IndexRule):
     def __init__(self, rule, params=(), monotone=False, prepare=None):
         _require_made_by("index", rule)
         _require_functions(prepare=prepare)
-        self.rule, self.monotone, self.parameters = rule, bool(monotone), _own_numbers(params)
+        self.rule, self.monotone, self.parameters = rule, bool(monotone), _own_numbers("params", params)
         if prepare is not None:
             self.prepare = prepare
 
@@ -229,7 +271,7 @@ class ChoosePolicy(ChoiceRule):
     def __init__(self, rule, params=(), memory=None, prepare=None):
         _require_made_by("choose", rule)
         _require_functions(memory=memory, prepare=prepare)
-        self.rule, self.parameters = rule, _own_numbers(params)
+        self.rule, self.parameters = rule, _own_numbers("params", params)
         if memory is not None:
             self.memory = memory
         if prepare is not None:

@@ -56,7 +56,7 @@ def fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts):
     while arm >= 0:
         arm, best = -1, -inf
         for k in range(n.size):
-            if costs[k] <= rest and spent + costs[k] <= ceiling:
+            if costs[k] <= rest and spent + costs[k] <= ceiling and kinds < n.size:
                 value = index(t + 1, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], costs[k], params)
                 if value > best:
                     arm, best = k, value
@@ -95,7 +95,7 @@ def knapsack(index, costs, params, bound, plan, arms, counts, rng, pool, table, 
                 arm = plan[0]
                 if not (t < plan[1] and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
                                               costs[arm], params) > bound[K]):
-                    arm = seek(index, t, plan, bound, n, sums, costs, params)
+                    arm = seek(index, t, plan, bound, n, sums, costs, params, max_rounds)
                 often = floor((ceiling - spent) / costs[arm])
                 rest = ceiling - spent - often * costs[arm]
                 if n[arm] > 0 and rest >= least:
@@ -195,7 +195,7 @@ class EpsilonFirst(ChoiceRule):
 
     def check(self, problem):
         require_known_costs(self, problem)
-        require(problem.budget < inf, "stop", "no budget", "EpsilonFirst needs Budget(total) or HardBudget(total)")
+        require(problem.hard, "stop", "no hard budget", "EpsilonFirst needs HardBudget(total)")
 
     def prepare(self, problem):
         return np.concatenate([[self.epsilon * problem.budget, problem.budget], problem.cost_means])
