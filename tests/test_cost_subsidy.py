@@ -738,7 +738,7 @@ def test_under_an_anytime_budget_they_are_refused():
 
 FREE = cb.Bandit([cb.Bernoulli(0.5), cb.Beta(2, 1)], [cb.Constant(0.0), cb.Bernoulli(0.5)])
 NEEDS = {"KUBE": (cb.KUBE(), fixed([0.5], [0.5]), r"needs HardBudget\(total\)"),
-         "eps-first": (cb.EpsilonFirst(0.1), fixed([0.5], [0.5]), r"stop = 'no budget': EpsilonFirst needs Budget"),
+         "eps-first": (cb.EpsilonFirst(0.1), fixed([0.5], [0.5]), r"EpsilonFirst needs HardBudget\(total\)"),
          "SUAK": (cb.SUAK(), FREE, r"needs AnytimeBudget\(rate, horizon\)"),
          "CB": (cb.CB(), cb.LinearBandit([[1.0]], [0.5], [0.5], 0.1), "delta = None: without a budget B CB can't take"),
          "Budget-CB": (cb.BudgetCB(), cb.LinearBandit([[1.0]], [0.5], [0.5], 0.1), "delta = None: without a budget"),

@@ -4,6 +4,7 @@ import functools
 import random
 import re
 
+import numba
 import numpy as np
 import pytest
 
@@ -63,6 +64,20 @@ def draws_from_python(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return reward / n + random.random()
 
 
+@numba.njit
+def chance():
+    return np.random.random()
+
+
+@numba.njit
+def more_chance():
+    return 1.0 + chance()
+
+
+def draws_by_a_helper(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + more_chance()
+
+
 def returns_nothing(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     reward / n
 
@@ -104,6 +119,7 @@ def draws_a_choice(t, n, reward, cost, reward_sq, cost_sq, problem, params, memo
     (imports, "import, global and class have to stay outside"),
     (draws_from_numpy, r"what it draws from = module numpy.random: all share it, .* its rng: rng.random\(\)"),
     (draws_from_python, "what it draws from = module random: all share it"),
+    (draws_by_a_helper, "rule draws_by_a_helper, what it draws from = module numpy.random: all share it"),
     (returns_nothing, "returns nothing, for a return is missing: must return one number on every path"),
     (returns_nothing_at_times, "returns a number with decimals, or nothing where no return is reached: must"),
     (returns_an_array, r"returns an array, of which an element such as params\[0\] is a number: must"),

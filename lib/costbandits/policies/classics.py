@@ -12,7 +12,7 @@ from math import inf, log, sqrt
 import numpy as np
 
 from ..checks import positive, require
-from .base import ChoiceRule, IndexRule, choose, index
+from .base import ChoiceRule, IndexRule, choose, index, require_soft
 
 
 @index
@@ -141,6 +141,9 @@ class BGreedy(ChoiceRule):
 
     rule = staticmethod(b_greedy)
 
+    def check(self, problem):
+        require_soft(self, problem)
+
 
 @index
 def ucb1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
@@ -190,3 +193,6 @@ class EpsilonGreedy(ChoiceRule):
     def __post_init__(self):
         positive("c", self.c)
         require(positive("d", self.d) <= 1, "d", self.d, "must be in (0, 1]")
+
+    def check(self, problem):
+        require_soft(self, problem)

@@ -91,21 +91,26 @@ def _check_arguments(function, arguments, maker):
     require(not swapped, maker, given, f"{allowed} in this order; out of place: {', '.join(swapped)}")
 
 
-def _check_chance(function):
+def _check_chance(function, rule=None, seen=()):
     """Refuse generators that all share: their numbers depend on who else draws, and cannot be repeated."""
-    value = None
+    value, rule = None, rule or function.__name__
     for step in dis.get_instructions(function):
         if step.opname == "LOAD_GLOBAL":
             value = function.__globals__.get(step.argval)
+        elif step.opname == "LOAD_DEREF":
+            value = inspect.getclosurevars(function).nonlocals.get(step.argval)
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
             value = getattr(value, step.argval, None)
         else:
             continue
         owner = getattr(value, "__self__", None)
         shared = value is random or value is np.random or isinstance(owner, np.random.RandomState | random.Random)
-        require(not shared, f"rule {function.__name__}, what it draws from", value,
+        require(not shared, f"rule {rule}, what it draws from", value,
                 "all share it, so that no run could be repeated; write a choice (cb.choose), and draw from its rng: "
                 "rng.random()")
+        helper = getattr(value, "py_func", None)        # a function of the user's under numba.njit
+        if helper is not None and helper not in seen:
+            _check_chance(helper, rule, (*seen, helper))
 
 
 def _check_returned(function, returned, wanted):

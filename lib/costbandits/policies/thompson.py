@@ -20,7 +20,7 @@ from numba import types as T
 
 from ..checks import require
 from ..engine import RUNNING, kernel, pull, settle
-from .base import ChoiceRule, choose
+from .base import ChoiceRule, choose, require_soft
 
 
 @choose
@@ -286,7 +286,7 @@ class BTS(ChoiceRule):
         return 2 * K + 3
 
     def check(self, problem):
-        require(not problem.hard, "stop", "a hard budget", "BTS may draw an arm that is not affordable any more")
+        require_soft(self, problem)
 
     def play(self, run, problem, rng):
         if self.naive:
