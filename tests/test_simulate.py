@@ -173,8 +173,18 @@ def test_reduce_must_return_arrays(wrong):
 @pytest.mark.parametrize("wrong", [lambda runs: {"x": np.zeros((1, 1, runs.pulls[0, 0, -1, 0]))},
                                    lambda runs: {str(runs.pulls[0, 0, -1, 0]): runs.spent}])
 def test_reduce_must_return_the_same_kind_every_time(wrong):
+    calls = []
     with pytest.raises(ValueError, match=r"reduce\(runs\) = .*names and shapes must be the same for every run"):
-        cb.simulate({"m": cb.MUCB()}, cb.instances.beta(4), cb.Budget(15), replications=5, reduce=wrong)
+        cb.simulate({"m": cb.MUCB()}, cb.instances.beta(4), cb.Budget(15), replications=100,
+                    reduce=lambda runs: calls.append(1) or wrong(runs))
+    assert len(calls) < 20                    # it is told as soon as it is known
+
+
+def test_reduce_does_not_see_labels():
+    """For the same policy under two labels has one result in the store."""
+    reduced = cb.simulate({"m": cb.MUCB(), "same": cb.MUCB()}, HALF, cb.Budget(10),
+                          reduce=lambda runs: {"x": np.full((1, 1), len(runs.policies[0]))})
+    assert (reduced["x"] == len("policy")).all()
 
 
 def test_join_pairs_what_they_share():
@@ -192,13 +202,30 @@ def test_join_of_reduced_results():
              "reduce": lambda runs: {"x": runs.spent}}
     a, b = (cb.simulate({label: POLICIES[label]}, **study) for label in ("m", "c"))
     assert np.array_equal(cb.join(a, b)["x"], np.concatenate([a["x"], b["x"]]))
+    assert cb.join(cb.join(a, b), cb.simulate({"i": cb.IUCB()}, **study)).policies == ["m", "c", "i"]
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"seed": 1}, "instances, stop rules or seeds"), ({"stop": cb.Budget(16)}, "instances, stop rules or seeds"),
+    ({"bandits": cb.instances.beta(4, high=4)}, "instances, stop rules or seeds"),
+    ({"reduce": lambda runs: {"x": runs.spent, "y": runs.spent}}, "values = .*must be the same in both")])
+def test_join_refuses_reduced_results_that_are_not_paired(change, message):
+    study = {"policies": {"m": cb.MUCB()}, "bandits": cb.instances.beta(4), "stop": cb.Budget(15),
+             "reduce": lambda runs: {"x": runs.spent}}
+    with pytest.raises(ValueError, match=message):
+        cb.join(cb.simulate(**study), cb.simulate(**{**study, "policies": {"c": cb.CUCB()}, **change}))
+
+
+def test_join_refuses_what_is_no_result():
+    with pytest.raises(ValueError, match=r"results = \('Runs', 'int'\): must be two Runs or two Reduced"):
+        cb.join(cb.simulate({"m": cb.MUCB()}, cb.instances.beta(4), cb.Budget(15)), 5)
 
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"seed": 1}, "instances, stop rules or seeds"), ({"stop": cb.Budget(16)}, "instances, stop rules or seeds"),
     ({"bandits": cb.instances.beta(4, high=4)}, "instances, stop rules or seeds"), ({"checkpoints": 7}, "fractions"),
     ({"replications": [5]}, "must have some in common"), ({"policies": POLICIES}, r"policies = \['m'\]: a label"),
-    ({"reduce": lambda runs: {"x": runs.spent}}, "must be of the same kind")])
+    ({"reduce": lambda runs: {"x": runs.spent}}, "must be two Runs or two Reduced")])
 def test_join_refuses_what_is_not_paired(change, message):
     study = {"policies": {"m": cb.MUCB()}, "bandits": cb.instances.beta(4), "stop": cb.Budget(15)}
     with pytest.raises(ValueError, match=message):
@@ -236,7 +263,7 @@ HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
     ({"replications": 0}, "replications = 0: must be a whole number, 1 or more"),
     ({"replications": 2.5}, "replications = 2.5: must be a whole number, 1 or more"),
     ({"replications": True}, "replications = True: must be a whole number"),
-    ({"replications": []}, r"replications = \[\]: must be distinct, at least one"),
+    ({"replications": []}, r"replications = \[\]: must be distinct and .*, at least one"),
     ({"replications": [1, 1]}, r"replications = \[1, 1\]: must be distinct"),
     ({"replications": [-1]}, "replications = -1: must be a whole number, 0 or more"),
     ({"seed": -1}, "seed = -1: must be a whole number, 0 or more"),
@@ -250,6 +277,11 @@ HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
     ({"checkpoints": [0.5, 1.1]}, "checkpoints = .*increasing fractions"),
     ({"checkpoints": [0.5, nan]}, "checkpoints = .*increasing fractions"),
     ({"checkpoints": [[0.5, 1.0]]}, "checkpoints = .*increasing fractions"),
+    ({"checkpoints": [[0.5], [0.5, 1.0]]}, "checkpoints = .*increasing fractions"),
+    ({"checkpoints": "half"}, "checkpoints = 'half': .*increasing fractions"),
+    ({"replications": [2**63]}, r"replications = .*below 2\*\*63"),
+    ({"store": ""}, "store = '': must be the path of a file"),
+    ({"store": 5}, "store = 5: must be the path of a file"),
     ({"max_rounds": 0}, "max_rounds = 0: must be a whole number, 1 or more"),
     ({"max_rounds": 2**31}, r"max_rounds = 2147483648: must be below 2\*\*31"),
     ({"max_rounds": inf}, "max_rounds = inf: must be a whole number"),
@@ -261,6 +293,34 @@ def test_bad_arguments(change, message, monkeypatch):
     monkeypatch.setattr(engine.Run, "play", None)          # nothing is played
     with pytest.raises(ValueError, match=message):
         cb.simulate(**{"policies": {"m": cb.MUCB()}, "bandits": HALF, "stop": cb.Budget(10), **change})
+
+
+@cb.choose
+def the_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return 0
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"memory": lambda K: -1}, r"policies\['mine'\] memory\(K\) = -1: must be a whole number, 0 or more"),
+    ({"memory": lambda K: None}, r"memory\(K\) = None: must be a whole number"),
+    ({"memory": lambda: 3}, "memory = function <lambda>: must take one argument, K"),
+    ({"prepare": lambda problem: "abc"}, r"policies\['mine'\] prepare\(problem\) = 'abc': must be a sequence of num"),
+    ({"prepare": lambda problem: None}, r"prepare\(problem\) = None: must be a sequence of numbers"),
+    ({"prepare": lambda: 1}, "prepare = function <lambda>: must take one argument, the Problem")])
+def test_what_a_policy_is_given_is_tried_before_anything_is_played(given, message, monkeypatch):
+    monkeypatch.setattr(engine.Run, "play", None)
+    with pytest.raises(ValueError, match=message):
+        cb.simulate({"m": cb.MUCB(), "mine": cb.ChoosePolicy(the_first, **given)}, HALF, cb.Budget(10))
+
+
+def test_a_policy_that_cannot_play_here_is_refused_before_the_others_have_played(monkeypatch):
+    monkeypatch.setattr(engine.Run, "play", None)
+    costs = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.3), cb.Constant(0.4)])
+    for policy in (cb.EpsilonGreedy(1, 0.5), cb.BGreedy(), cb.BTS()):
+        with pytest.raises(ValueError, match="may draw an arm that is not affordable any more"):
+            cb.simulate({"k": cb.KUBE(), "mine": policy}, costs, cb.HardBudget(50))
+    with pytest.raises(ValueError, match=r"EpsilonFirst needs HardBudget\(total\)"):
+        cb.simulate({"e": cb.EpsilonFirst(0.3)}, costs, cb.Budget(10))
 
 
 def test_K_is_the_same_in_every_replication():

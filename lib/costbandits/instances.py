@@ -26,8 +26,9 @@ def _bernoulli(rng, K, cost_low):
 
 def generalized_bernoulli(K, values=(0.0, 0.25, 0.5, 0.75, 1.0)):
     """S-GBr (Heyden et al., Table 1): weights U(0, 1), normalised, on five values; rewards and costs alike."""
-    values = tuple(float(v) for v in values)
-    require(len(values) > 1, "values", values, "must be at least two numbers")
+    allowed = "must be at least two numbers"
+    require(hasattr(values, "__len__") and len(values) > 1, "values", values, allowed)
+    values = tuple(number("values", value, allowed=allowed) for value in values)
     return partial(_generalized_bernoulli, K=count("K", K), values=values)
 
 

@@ -5,9 +5,9 @@ workers share the tasks, on the backend that runs them, or on which policies pla
 """
 
 import contextlib
-import inspect
-import itertools
 import numbers
+import os
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from . import cluster, engine, fingerprint
 from .bandits import Bandit
 from .checks import count, require
 from .distributions import check_sampler
-from .policies.base import IndexRule, Problem, require_policies
+from .policies.base import IndexRule, Problem, require_policies, takes_one
 from .progress import Steps
 from .stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from .stops import StopRule
@@ -31,7 +31,7 @@ OUT_OF_BOUNDS = "index is out of bounds"     # what Numba says
 joblib.register_parallel_backend("dask", cluster.dask)
 
 
-@dataclass
+@dataclass(repr=False)
 class Results:
     """What every result of `simulate` knows of its study.
 
@@ -69,7 +69,7 @@ class Results:
         return pd.Series(values.ravel(), index, name="value").reset_index()
 
 
-@dataclass
+@dataclass(repr=False)
 class Runs(Results):
     """Pull counts and totals of every run at every checkpoint.
 
@@ -103,11 +103,19 @@ class Runs(Results):
         return (self.pulls == 0).sum(axis=-1)
 
 
-@dataclass
+@dataclass(repr=False)
 class Reduced(Results):
-    """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...)."""
+    """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...).
+
+    Attributes
+    ----------
+    values : dict
+    origin : bytes
+        Digest of the seed, and of the bandit and the stop rule of replication 0: runs of one origin are paired.
+    """
 
     values: dict
+    origin: bytes
 
     def __repr__(self):
         return f"{super().__repr__()}; of each run: {', '.join(self.values)}"
@@ -153,6 +161,35 @@ class Study:
         self._check_laws(bandit)
         return bandit, stop
 
+    def example(self):
+        """The first instance, made twice: it must come from `rng` alone, or what was played could not be looked up.
+
+        What is the reader's own is tried out on it: laws, and what policies are told and remember.
+        """
+        (first, stop), (again, _) = (self.instance(self.first) for _ in range(2))
+        same = (np.array_equal(first.reward_means, again.reward_means)
+                and np.array_equal(first.cost_means, again.cost_means))
+        require(same, f"bandits(rng) in replication {self.first}", self.bandits,
+                "made twice, its arms differ: draw all that is random from rng, not from np.random or random")
+        for law in (*first.rewards, *first.costs):
+            if not type(law).__module__.startswith("costbandits."):
+                check_sampler(law)
+        problem = Problem.of(first, stop, np.arange(first.K))
+        for label, policy in self.policies.items():
+            policy.check(problem)
+            policy.rehearse(f"policies[{label!r}]", problem)
+        return first
+
+    @cached_property
+    def _specimen(self):
+        return self.instance(0)
+
+    @cached_property
+    def origin(self):
+        """Digest of the seed, and of the bandit and the stop rule of replication 0."""
+        bandit, stop = self._specimen
+        return fingerprint.digest(self.seed, stop, fingerprint.instance(bandit))
+
     def _check_laws(self, bandit):
         for what, laws in (("reward", bandit.rewards), ("cost", bandit.costs)):
             low, high = min(law.support[0] for law in laws), max(law.support[1] for law in laws)
@@ -171,9 +208,11 @@ class Study:
         # Digests of what does not change with the replication. A function that makes instances is known by its code
         # and by an example of what it makes: to make each instance only to look up its results takes too long.
         policies = {label: fingerprint.digest(policy) for label, policy in self.policies.items()}
-        bandit, stop = self.instance(0)
+        bandit, stop = self._specimen
         makers = [maker for maker in (self.bandits, self.stop) if not isinstance(maker, Bandit | StopRule)]
-        study = (self.fractions, self.max_rounds, self.seed, self.reduce, makers, stop)
+        # A regret may use whatever a bandit knows to tell.
+        reduce = self.reduce and (self.reduce, type(bandit))
+        study = (self.fractions, self.max_rounds, self.seed, reduce, makers, stop)
         return policies, fingerprint.digest(study, fingerprint.instance(bandit), fingerprint.common())
 
     def keys(self, replication):
@@ -198,7 +237,7 @@ class Study:
             arrays = (pulls, run.clock_at[:, 0], run.clock_at[:, 1], run.purse_at[:, 0], run.purse_at[:, 1])
             results[label] = dict(zip(FIELDS, arrays, strict=True))
             if self.reduce is not None:
-                results[label] = self._reduced(label, replication, results[label], bandit, stop)
+                results[label] = self._reduced(replication, results[label], bandit, stop)
         return results
 
     def _run(self, label, replication, problem, stacks, *end):
@@ -221,7 +260,8 @@ class Study:
         run = play()
         promised = isinstance(policy, IndexRule) and policy.monotone
         if promised and replication == self.first and not policy.rule.__module__.startswith("costbandits."):
-            require(np.array_equal(run.pulls_at, play(lazy=False).pulls_at), f"policy {label!r} monotone", True,
+            kept = np.array_equal(run.pulls_at, play(lazy=False).pulls_at) and policy.rises(run, problem)
+            require(kept, f"policy {label!r} monotone", True,
                     "its index decreases while the arm rests: declare monotone=False")
         return run
 
@@ -234,9 +274,10 @@ class Study:
             engine.NOT_A_NUMBER: "the index is not a number, as 0/0 or the root of a negative number are not; return "
                                  "np.inf where it is undefined, such as at a cost of 0"}[status]
 
-    def _reduced(self, label, replication, arrays, bandit, stop):
+    def _reduced(self, replication, arrays, bandit, stop):
+        # Without its label: the same policy has the same result in the store whatever it is called.
         alone = {name: value[None, None] for name, value in arrays.items()}
-        values = self.reduce(Runs([label], np.array([replication]), self.fractions, bandits=[bandit], stops=[stop],
+        values = self.reduce(Runs(["policy"], np.array([replication]), self.fractions, bandits=[bandit], stops=[stop],
                                   seed=self.seed, **alone))
         kept = {name: np.asarray(value) for name, value in values.items()} if isinstance(values, dict) else {}
         require(kept and all(value.shape[:2] == (1, 1) and value.dtype.kind in "biufc" for value in kept.values()),
@@ -273,8 +314,8 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     store : path, optional
         File of finished replications: what it holds is not played again, what it lacks is added.
     reduce : callable, optional
-        From the `Runs` of one policy in one replication to a dict of arrays with leading axes (policy,
-        replication); only these are kept. For studies whose pull counts would not fit into memory.
+        From the `Runs` of one policy (labelled "policy") in one replication to a dict of arrays with leading axes
+        (policy, replication); only these are kept. For studies whose pull counts would not fit into memory.
 
     Returns
     -------
@@ -291,13 +332,15 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
         If the store is damaged or belongs to something else, or the disk is full.
     """
     study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce)
+    require(store is None or (isinstance(store, str | os.PathLike) and str(store) != ""), "store", store,
+            "must be the path of a file")
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         pieces = list(_collect(study, ids, n_jobs, filed, steps))
     stacked = _stacked([[piece[label] for piece in pieces] for label in study.policies])
-    common = {"policies": list(study.policies), "replications": np.array(ids), "fractions": study.fractions}
+    common = {"policies": list(study.policies), "replications": np.array(ids, np.int64), "fractions": study.fractions}
     if reduce is not None:
-        return Reduced(**common, values=stacked)
+        return Reduced(**common, values=stacked, origin=study.origin)
     instances = [study.instance(replication) for replication in ids]
     return Runs(**common, **stacked, bandits=[bandit for bandit, _ in instances], stops=[stop for _, stop in instances],
                 seed=study.seed)
@@ -310,25 +353,41 @@ def _collect(study, ids, n_jobs, store, steps):
     missing = [[label for label in study.policies if label not in found] for found in known]
     tasks = (joblib.delayed(study.play)(r, labels) for r, labels in zip(ids, missing, strict=True) if labels)
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    played = parallel(tasks) if any(missing) else iter(())
-    for key, found, labels in zip(keys, known, missing, strict=True):
-        if labels:
-            fresh = next(played)
-            if store is not None:
+    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played:
+        shapes = None
+        for key, found, labels in zip(keys, known, missing, strict=True):
+            fresh = next(played) if labels else {}
+            shapes = _same_shapes(shapes, *found.values(), *fresh.values())
+            if fresh and store is not None:
                 store.put((key[label], values) for label, values in fresh.items())
             found.update(fresh)
-        steps.step()
-        yield found
+            steps.step()
+            yield found
+
+
+@contextlib.contextmanager
+def _stopped(played):
+    """Close a generator of joblib's whatever happens: else its workers would play on after an error or Ctrl-C."""
+    try:
+        yield played
+    finally:
+        with warnings.catch_warnings(action="ignore"):       # that some results are not used
+            played.close()
+
+
+def _same_shapes(shapes, *results):
+    """The shapes of the arrays of all results so far."""
+    for result in results:
+        other = {name: value.shape for name, value in result.items()}
+        require(shapes in (None, other), "reduce(runs)", other,
+                f"names and shapes must be the same for every run ({shapes})")
+        shapes = other
+    return shapes
 
 
 def _stacked(results):
     """From a dict of arrays for each (policy, replication) to a dict of arrays (policy, replication, ...)."""
-    first = results[0][0]
-    shapes = {name: value.shape for name, value in first.items()}
-    for result in itertools.chain(*results):
-        other = {name: value.shape for name, value in result.items()}
-        require(other == shapes, "reduce(runs)", other, f"names and shapes must be the same for every run ({shapes})")
-    return {name: np.stack([[result[name] for result in row] for row in results]) for name in first}
+    return {name: np.stack([[result[name] for result in row] for row in results]) for name in results[0][0]}
 
 
 def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce):
@@ -337,19 +396,23 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
             "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
             f"must be a stop rule ({STOPS}) or a function bandit -> rule")
-    _takes_one("bandits", bandits, "rng")
-    _takes_one("stop", stop, "the bandit")
+    for name, given, argument in (("bandits", bandits, "rng"), ("stop", stop, "the bandit")):
+        if callable(given):
+            takes_one(name, given, argument)
     if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
         ids = range(count("replications", replications))
     else:
         ids = [count("replications", r, low=0) for r in replications]
-        require(len(ids) > 0 and len(set(ids)) == len(ids), "replications", replications,
-                "must be distinct, at least one")
+        require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**63, "replications", replications,
+                "must be distinct and below 2**63, at least one")
     if isinstance(checkpoints, numbers.Number):
         number = count("checkpoints", checkpoints)
         fractions = np.arange(1, number + 1) / number
     else:
-        fractions = np.array(checkpoints, float)
+        try:
+            fractions = np.array(checkpoints, float)
+        except (TypeError, ValueError):
+            fractions = np.array(np.nan)
         require(fractions.ndim == 1 and fractions.size > 0 and bool(np.all(np.diff(fractions) > 0))
                 and fractions[0] > 0 and fractions[-1] <= 1, "checkpoints", checkpoints,
                 "must be a whole number, 1 or more, or increasing fractions in (0, 1]")
@@ -360,28 +423,7 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
         require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, int(max_rounds), reduce,
                   first=ids[0])
-    return replace(study, arms=_example(study).K), [int(r) for r in ids]
-
-
-def _takes_one(name, function, argument):
-    takes = True
-    if callable(function):
-        try:
-            inspect.signature(function).bind(None)
-        except TypeError:
-            takes = False
-        except ValueError:      # some functions don't tell
-            pass
-    require(takes, name, function, f"must take one argument, {argument}")
-
-
-def _example(study):
-    """The first instance, made twice: it must come from `rng` alone, or what was played could not be looked up."""
-    first, again = (study.instance(study.first)[0] for _ in range(2))
-    same = all(np.array_equal(getattr(first, name), getattr(again, name)) for name in ("reward_means", "cost_means"))
-    require(same, f"bandits(rng) in replication {study.first}", study.bandits,
-            "made twice, its arms differ: draw all that is random from rng, not from np.random or random")
-    return first
+    return replace(study, arms=study.example().K), [int(r) for r in ids]
 
 
 def join(first, second):
@@ -389,23 +431,27 @@ def join(first, second):
 
     Both must come from the same seed, checkpoints and instances, so that their runs are paired.
     """
-    both = [r for r in first.replications if r in set(second.replications)]
     kinds = (type(first).__name__, type(second).__name__)
-    require(kinds[0] == kinds[1], "results", kinds, "must be of the same kind")
+    require(isinstance(first, Results) and kinds[0] == kinds[1], "results", kinds, "must be two Runs or two Reduced")
+    both, *rows = np.intersect1d(first.replications, second.replications, assume_unique=True, return_indices=True)
+    order = np.argsort(rows[0])            # as they stand in the first
+    both, rows = both[order], [row[order] for row in rows]
     require(len(both) > 0, "replications", (first.replications, second.replications), "must have some in common")
     require(np.array_equal(first.fractions, second.fractions), "fractions", second.fractions,
             "must be the same in both")
     twice = sorted(set(first.policies) & set(second.policies))
     require(not twice, "policies", twice, "a label may stand in only one of the two")
-    rows = [[list(each.replications).index(r) for r in both] for each in (first, second)]
 
     def stacked(a, b):
         return np.concatenate([a[:, rows[0]], b[:, rows[1]]])
 
-    common = {"policies": first.policies + second.policies, "replications": np.array(both),
-              "fractions": first.fractions}
+    common = {"policies": first.policies + second.policies, "replications": both, "fractions": first.fractions}
     if isinstance(first, Reduced):
-        return Reduced(**common, values={name: stacked(first[name], second[name]) for name in first.values})
+        require(first.origin == second.origin, "results", "instances, stop rules or seeds", "must be the same in both")
+        names = [set(each.values) for each in (first, second)]
+        require(names[0] == names[1], "values", names, "must be the same in both")
+        return Reduced(**common, values={name: stacked(first[name], second[name]) for name in first.values},
+                       origin=first.origin)
     mine, theirs = ([(fingerprint.instance(each.bandits[i]), each.stops[i]) for i in at]
                     for each, at in zip((first, second), rows, strict=True))
     require(mine == theirs and first.seed == second.seed, "results", "instances, stop rules or seeds",
