@@ -45,6 +45,11 @@ def test_verdict(low, high, expected):
     assert ledger.verdict(Interval((low + high) / 2, low, high), (0.0, 1.0)) == expected
 
 
+def test_what_is_no_number_is_no_verdict(claims):
+    with pytest.raises(ValueError, match=r"claim X1, b = .*must be numbers; what cannot be measured is `untestable`"):
+        ledger.Ledger(claims, "paper").judge("X1", "b", Interval(np.nan, np.nan, np.nan), 5)
+
+
 def test_needed_replications():
     # A half-width of 0.2 has to shrink to the distance 0.1 of the border: four times the replications.
     assert ledger.needed(Interval(0.9, 0.7, 1.1), (0.0, 1.0), 100) == pytest.approx(400)

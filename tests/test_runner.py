@@ -455,7 +455,7 @@ def test_a_publication_that_stops_half_way_says_so(executed, monkeypatch, capsys
 
     def full(*arguments):
         calls.append(arguments)
-        if len(calls) > 3:     # the notebook, its page, the journal
+        if len(calls) > 1:     # the journal
             raise OSError(28, "No space left on device", "figures")
         replace(*arguments)
 
@@ -538,6 +538,10 @@ def test_the_watcher_reads_what_the_studies_write(tmp_path, monkeypatch):
         with open(path, "a") as file:
             file.write(json.dumps({"label": "two", "done": 2, "total": 2})[:20])     # a line half written
         assert watcher.line() == "two 1/2 · 62% of all · about 0:30 left"
+        with open(path, "a") as file:
+            file.write("\n" + json.dumps({"label": "two", "done": 2, "total": 2}) + "\n")   # that stays so: a full disk
+        now[0] = 50.0
+        assert watcher.line() == "100% of all"
 
 
 def test_progress_that_cannot_be_written_stops_no_study(tmp_path, monkeypatch):

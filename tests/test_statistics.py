@@ -116,6 +116,18 @@ def test_growth_slope_and_crossing():
     assert st.crossing(x, x, np.zeros(25)) == 0.0
 
 
+def test_paired_of_what_only_the_end_was_kept_of():
+    study = {"policies": {"a": cb.MUCB(), "b": cb.CUCB()}, "bandits": cb.instances.beta(3), "stop": cb.Budget(20),
+             "replications": 10}
+    end = cb.simulate(**study, reduce=lambda runs: {"regret": cb.regret.budgeted(runs)[:, :, -1]})
+    assert cb.paired(end, "a", "b") == cb.paired(cb.simulate(**study), "a", "b")
+
+
+def test_where_neither_has_lost_anything_the_ratio_is_1():
+    assert st.median_ratio(np.zeros(9), np.zeros(9)) == st.Interval(1.0, 1.0, 1.0)
+    assert st.median_ratio(np.r_[np.zeros(5), 2.0, 3.0], np.r_[np.zeros(5), 1.0, 1.0]).estimate == 1.0
+
+
 def test_paired_of_runs_and_of_reduced_runs_agree():
     policies = {"a": cb.OmegaUCB(), "b": cb.MUCB()}
     options = {"stop": cb.Budget(30), "replications": 12, "checkpoints": 3}

@@ -269,6 +269,8 @@ def main(arguments=None):
     parser.add_argument("--check", action="store_true", help="write nothing, and say what is out of date")
     check = parser.parse_args(arguments).check
     try:
+        for folder in () if check else Path("figures").glob("**/"):
+            publish.complete(folder)
         texts, left_out = made(".")
         old = stale(".", texts)
         for name in old if not check else ():

@@ -129,6 +129,8 @@ class Ledger:
         claim = self._claim(id, reading)
         if not isinstance(interval, Interval):
             interval = Interval(*(float(interval),) * 3)
+        require(not np.isnan([interval.estimate, interval.low, interval.high]).any(), f"claim {id}, {case}", interval,
+                "must be numbers; what cannot be measured is `untestable`")
         result = verdict(interval, claim.region)
         if result == UNDECIDED and np.isfinite(more := needed(interval, claim.region, replications)):
             note = f"{note}; " * bool(note) + f"about {_rounded(more)} replications would decide"

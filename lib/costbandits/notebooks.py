@@ -65,7 +65,7 @@ def run(order, among=()):
     where = f", notebook {among.index(order.name) + 1} of {len(among)}" if among else ""
     line = Line(f"{order.name} ({order.profile}{where})")
     with _scratch(order.home, order.name) as scratch, _told(order.name, f"Nothing is published; see {_short(scratch)}"):
-        if publish.complete(order.folder):
+        if sum(publish.complete(folder) for folder in (order.folder, order.ledger) if folder):
             say(f"{order.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
         output, executed, page = (scratch / name for name in ("output", f"{order.name}.ipynb", f"{order.name}.html"))
         output.mkdir()
@@ -75,12 +75,12 @@ def run(order, among=()):
         page.write_text(_html(notebook, order, output), encoding="utf-8")
         line.show("publishing", topic="publication")
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
-        for path in (executed, page):
-            os.replace(path, order.home / path.name)
         _set_aside(output)
         changed = publish.publish(output, order.folder, order.record)
         if order.ledger:
             publish.publish(output, order.ledger, order.record, only=("ledger*.csv", "story*.json"))
+        for path in (executed, page):
+            os.replace(path, order.home / path.name)
         shutil.rmtree(scratch)
         line.clear()
     files = len(publish.manifest(order.folder)["files"])

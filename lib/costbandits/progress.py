@@ -103,7 +103,8 @@ class Watcher:
                 text, newline, _ = file.read().rpartition(b"\n")
             self._read += len(text) + len(newline)
             for line in text.splitlines():
-                self._take(json.loads(line))
+                with contextlib.suppress(ValueError):       # written in part, to a full disk: a study is worth more
+                    self._take(json.loads(line))
         self._seen.append((self._clock(), self.share() or 0.0))
 
     def _take(self, message):

@@ -99,10 +99,11 @@ def paired(runs, a, b, values=None, confidence=0.95):
     -------
     Comparison
     """
-    if values is None:
-        values = (runs["regret"] if hasattr(runs, "values") else regret.budgeted(runs))[:, :, -1]
-    values = np.asarray(values, float)
     shape = (len(runs.policies), len(runs.replications))
+    if values is None:
+        values = runs["regret"] if hasattr(runs, "values") else regret.budgeted(runs)
+        values = values if values.shape == shape else values[:, :, -1]
+    values = np.asarray(values, float)
     require(values.shape == shape, "values.shape", values.shape, f"must be (policy, replication) = {shape}")
     return compare(values[runs.index(a)], values[runs.index(b)], a, b, confidence)
 
@@ -273,7 +274,9 @@ def extreme_ratio(x, rivals, confidence=0.95, ratio=None):
 
 def median_ratio(x, y, confidence=0.95):
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule."""
-    return median(np.asarray(x, float) / np.asarray(y, float), confidence)
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return median(np.where(x == y, 1.0, x / y), confidence)     # where neither has lost anything, too
 
 
 def median(x, confidence=0.95):
