@@ -33,7 +33,8 @@ def test_what_a_rule_says():
             (cb.Horizon(32), [np.inf] * 2, [16, 32], ([0, 0], np.inf, 0))]:
         stop.check(bandit)
         limits = stop.limits(bandit)
-        assert stop.marks(fractions).tolist() == marks and stop.total == (np.inf if stop == cb.Horizon(32) else 8)
+        assert stop.marks(fractions) == pytest.approx(marks, rel=1e-11)
+        assert stop.total == (np.inf if stop == cb.Horizon(32) else 8)
         assert (None if stop.ends(fractions) is None else stop.ends(fractions).tolist()) == ends
         assert limits[0].tolist() == top and limits[1:] == (ceiling, rate)
 
@@ -70,3 +71,13 @@ def test_costs_under_a_horizon():
                     cb.Horizon(9))
     with pytest.raises(ValueError, match=r"max_rounds = 99: must be at least the horizon \(100\)"):
         cb.simulate({"e": cb.EpsilonGreedy(5, 0.1)}, bandit, cb.Horizon(100), max_rounds=99)
+
+
+def test_rounding_adds_no_pull():
+    """Ten pulls that cost 0.1 each have spent 0.9999999999999999."""
+    tenths = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.1)])
+    runs = cb.simulate({"m": cb.MUCB()}, tenths, cb.Budget(2.0), checkpoints=20)
+    assert runs.pulls[0, 0, :, 0].tolist() == list(range(1, 21))
+    assert cb.regret.budgeted(runs, "budget")[0, 0] == pytest.approx(np.zeros(20), abs=1e-12)
+    coins = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(10_000))
+    assert (coins.spent[0, 0] == np.arange(1, 51) * 200).all()       # 0.14 * 10000 is 1400.0000000000002

@@ -30,7 +30,7 @@ def budgeted(runs, against="spent"):
     best = np.array([bandit.ratios.max() for bandit in runs.bandits])
     if against == "spent":
         return _over_arms(runs, [b.cost_means * (b.ratios.max() - b.ratios) for b in runs.bandits])
-    due = np.array([stop.marks(runs.fractions) for stop in runs.stops])
+    due = np.array([runs.fractions * stop.total for stop in runs.stops])
     return due * best[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from .checks import count, number, positive, require
 from .distributions import Constant
 
+ROUNDING = 1e-12    # relative: 0.07 * 100 is 7.000000000000001, and ten times 0.1 add up to 0.9999999999999999
+
 
 class StopRule:
     """Base of all stop rules.
@@ -27,7 +29,7 @@ class StopRule:
 
     def marks(self, fractions):
         """The spending at which each checkpoint is due, shape of `fractions`."""
-        return np.asarray(fractions) * self.total
+        return np.asarray(fractions) * self.total * (1 - ROUNDING)
 
     def ends(self, fractions):
         """The round at which each checkpoint is due, shape of `fractions`; None where spending decides."""
@@ -95,8 +97,7 @@ class _Rounds(StopRule):
         return np.full(np.shape(fractions), np.inf)
 
     def ends(self, fractions):
-        # Rounded up, but not because 0.07 * 100 is 7.000000000000001.
-        return np.ceil(np.asarray(fractions) * self.horizon * (1 - 1e-12)).astype(np.int64)
+        return np.ceil(np.asarray(fractions) * self.horizon * (1 - ROUNDING)).astype(np.int64)
 
 
 @dataclass(frozen=True)
