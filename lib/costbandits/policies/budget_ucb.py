@@ -69,7 +69,11 @@ class _LowestCost(IndexRule):
                 f"{type(self).__name__} needs one above 0, or a min_cost")
 
     def prepare(self, problem):
-        return np.full(problem.K, smallest_cost(self, problem))
+        return np.full(problem.K, problem.min_cost if self.min_cost is None else self.min_cost)
+
+    def rehearse(self, name, problem):
+        super().rehearse(name, problem)
+        smallest_cost(self, problem)      # warns here, where filters of the user's apply, and not in every worker
 
     def identity(self):
         return (*super().identity(), self.min_cost)
