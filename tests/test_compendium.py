@@ -179,6 +179,16 @@ def test_a_check_writes_nothing_and_says_what_is_out_of_date(project, capsys):
     assert compendium.main(["--check"]) == 1
 
 
+def test_an_interrupted_publication_is_completed_first_and_other_folders_are_left_alone(project):
+    told, other = Path("figures/kube/story.json"), Path("figures/suak")
+    other.mkdir(exist_ok=True)
+    publish._part(told).write_text(json.dumps({"figures": {}, "findings": ["Newer."]}))
+    (told.parent / publish.JOURNAL).write_text(json.dumps({"rename": [told.name], "remove": []}))
+    publish._part(other / "story.json").write_text("another run is writing this")
+    assert compendium.main([]) == 0 and "Newer." in made("README.md")
+    assert publish._part(other / "story.json").exists() and not (told.parent / publish.JOURNAL).exists()
+
+
 def test_a_second_time_writes_no_file(project, capsys):
     compendium.main([])
     before = {path: path.stat().st_mtime_ns for path in files()}

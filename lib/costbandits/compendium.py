@@ -269,8 +269,8 @@ def main(arguments=None):
     parser.add_argument("--check", action="store_true", help="write nothing, and say what is out of date")
     check = parser.parse_args(arguments).check
     try:
-        for folder in () if check else Path("figures").glob("**/"):
-            publish.complete(folder)
+        for journal in [] if check else list(Path("figures").glob(f"**/{publish.JOURNAL}")):
+            publish.complete(journal.parent)       # a publication was interrupted there
         texts, left_out = made(".")
         old = stale(".", texts)
         for name in old if not check else ():
