@@ -3,7 +3,6 @@
 from functools import partial
 from math import inf, log, sqrt
 
-import joblib
 import numpy as np
 import pytest
 from reference import INSTANCE, Index, bits, in_plain_python, literal_trajectory, run, stream, trajectory
@@ -247,10 +246,3 @@ def test_a_lambda_that_is_no_lower_bound_is_allowed_and_reported(make):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Bernoulli(0.5), cb.Bernoulli(0.4)])
     with pytest.warns(UserWarning, match=r"min_cost = 0\.45 is above the smallest expected cost, 0\.4"):
         assert cb.simulate({"p": make(min_cost=0.45)}, bandit, cb.Budget(20)).rounds[0, 0, -1] > 20
-
-
-def test_no_worker_repeats_a_warning(capfd):
-    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Bernoulli(0.5), cb.Bernoulli(0.4)])
-    with pytest.warns(UserWarning, match="min_cost") as told, joblib.parallel_config(backend="loky"):
-        cb.simulate({"p": cb.BudgetUCB(min_cost=0.45)}, bandit, cb.Budget(20), 4, n_jobs=2)
-    assert len(told) == 1 and capfd.readouterr().err == ""

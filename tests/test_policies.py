@@ -2,6 +2,7 @@
 
 from math import inf, log, sqrt
 
+import joblib
 import numpy as np
 import pytest
 from reference import INDICES
@@ -229,3 +230,16 @@ def test_no_index_falls_while_its_arm_rests():
             sums, t = (x.sum(), y.sum(), (x * x).sum(), (y * y).sum()), n + 1 + np.arange(0, 2000, 250)
             values = np.array([policy.rule(int(s), n, *sums, 0.05, policy.parameters) for s in t])
             assert (values[1:] >= values[:-1] * (1 - 1e-12)).all(), label
+
+
+@pytest.mark.parametrize(("policy", "bandit", "stop", "message"), [
+    (cb.BudgetUCB(min_cost=0.6), cb.Bandit([cb.Beta(1, 1)] * 2, [cb.Beta(1, 1)] * 2), cb.Budget(20),
+     r"BudgetUCB: min_cost = 0\.6 is above the smallest expected cost, 0\.5"),
+    (cb.BudgetCB(min_cost=0.6), cb.LinearBandit(np.eye(2), [0.5, 0.5], [0.5, 0.7], 0.1), cb.Budget(20),
+     r"BudgetCB: min_cost = 0\.6 is above the smallest expected cost, 0\.5"),
+    (cb.SUAK(), cb.Bandit([cb.Beta(1, 1)] * 2, [cb.Beta(1, 1)] * 2), cb.AnytimeBudget(0.5, 50),
+     r"an arm costs c = 0\.5 in expectation")], ids=["Budget-UCB", "Budget-CB", "SUAK"])
+def test_a_warning_comes_once_and_from_no_worker(policy, bandit, stop, message, capfd):
+    with pytest.warns(UserWarning, match=message) as told, joblib.parallel_config(backend="loky"):
+        cb.simulate({"p": policy}, bandit, stop, 4, n_jobs=2)
+    assert len(told) == 1 and capfd.readouterr().err == ""

@@ -37,14 +37,16 @@ def vucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return inf if c <= 0.0 else r / c + 1.5 * (1.0 + 1.0 / smallest) * eps
 
 
-def smallest_cost(policy, problem):
-    """lambda of a policy with a field `min_cost`; a warning where it is no lower bound."""
-    if policy.min_cost is None:
-        return problem.min_cost
-    if policy.min_cost > problem.min_cost:
+def lower_bound(policy, problem):
+    """lambda of a policy with a field `min_cost`."""
+    return problem.min_cost if policy.min_cost is None else policy.min_cost
+
+
+def warn_of_lower_bound(policy, problem):
+    """Warn where a policy's `min_cost` is none; in rehearsals, where the caller's filters apply, not in workers."""
+    if lower_bound(policy, problem) > problem.min_cost:
         warnings.warn(f"{type(policy).__name__}: min_cost = {policy.min_cost!r} is above the smallest expected cost, "
                       f"{problem.min_cost!r}; the analysis takes it to be a lower bound", stacklevel=2)
-    return policy.min_cost
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,11 @@ class _LowestCost(IndexRule):
                 f"{type(self).__name__} needs one above 0, or a min_cost")
 
     def prepare(self, problem):
-        return np.full(problem.K, problem.min_cost if self.min_cost is None else self.min_cost)
+        return np.full(problem.K, lower_bound(self, problem))
 
     def rehearse(self, name, problem):
         super().rehearse(name, problem)
-        smallest_cost(self, problem)      # warns here, where filters of the user's apply, and not in every worker
+        warn_of_lower_bound(self, problem)
 
     def identity(self):
         return (*super().identity(), self.min_cost)

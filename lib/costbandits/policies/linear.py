@@ -18,7 +18,7 @@ from numba import types as T
 from ..checks import number, positive, require
 from ..engine import RUNNING, kernel, pull, settle
 from .base import Policy
-from .budget_ucb import smallest_cost
+from .budget_ucb import lower_bound, warn_of_lower_bound
 
 _floats, _matrix = T.float64[::1], T.float64[:, ::1]
 PROOF, PRINTED = range(2)
@@ -182,4 +182,8 @@ class BudgetCB(CB):
         require(self.radius in ("proof", "printed"), "radius", self.radius, "must be 'proof' or 'printed'")
 
     def goal(self, problem):
-        return smallest_cost(self, problem), PROOF if self.radius == "proof" else PRINTED, True
+        return lower_bound(self, problem), PROOF if self.radius == "proof" else PRINTED, True
+
+    def rehearse(self, name, problem):
+        super().rehearse(name, problem)
+        warn_of_lower_bound(self, problem)

@@ -334,10 +334,13 @@ class SUAK(_Anytime):
     def parameters(self):
         return np.array([self.under_use, self.log == "T", READINGS.index(self.counting), self.order == "least"], float)
 
-    def start(self, problem, hull):
+    def rehearse(self, name, problem):
+        super().rehearse(name, problem)
         if np.isclose(problem.cost_means, problem.rate, rtol=1e-12, atol=0).any():
             warnings.warn(f"an arm costs c = {problem.rate} in expectation: SUAK can never tell on which side it is",
                           stacklevel=2)
+
+    def start(self, problem, hull):
         kept = np.zeros(8)
         kept[PENDING], kept[LEAST_OMEGA] = -1.0, inf
         return kept
