@@ -79,15 +79,19 @@ def test_a_file_of_someone_else_is_left_alone_and_found_by_the_audit(house):
 
 def test_standins_neither_replace_nor_remove_real_files(tmp_path):
     folder = tmp_path / "figures"
-    real, standin = {"ads.svg": "real", "x.csv": "1"}, {"ads_standin.svg": "synthetic", "x.csv": "2"}
+    real = {"ads.svg": "real", "only_real.csv": "3", "x.csv": "1"}
+    standin = {"ads_standin.svg": "synthetic", "x.csv": "2"}
     publish.publish(stage(tmp_path / "1", real), folder, {"ads": "the file"})
     publish.publish(stage(tmp_path / "2", standin), folder, {"ads": ""})
     assert_published(folder, {**real, **standin})
     found = publish.manifest(folder)
     made_by = {name: found["runs"][entry["run"]]["ads"] for name, entry in found["files"].items()}
-    assert made_by == {"ads.svg": "the file", "ads_standin.svg": "", "x.csv": ""}
+    assert made_by == {"ads.svg": "the file", "ads_standin.svg": "", "only_real.csv": "the file", "x.csv": ""}
     publish.publish(tmp_path / "2", folder, {"ads": ""})
     assert_published(folder, {**real, **standin})
+    other = {"x.csv": "2", "y_standin.csv": "synthetic"}
+    publish.publish(stage(tmp_path / "3", other), folder, {"ads": ""})
+    assert_published(folder, {**real, **other})     # a stand-in of an older run goes
     publish.publish(tmp_path / "1", folder, {"ads": "the file"})
     assert_published(folder, real)
 

@@ -4,6 +4,7 @@ The runs are forked from one process that has imported everything once, two at a
 """
 
 import contextlib
+import importlib
 import io
 import json
 import multiprocessing
@@ -147,7 +148,7 @@ class Outcome:
         run = Run(folder, *arguments)
         self.status, self.said, self.figures = run.end(), run.said(), files(folder / "figures")
         self.notebook = (folder / "notebooks/toy.ipynb").read_bytes()
-        self.kept = {path.name: path.read_text() for path in folder.glob("build/stage/toy-*/*") if path.is_file()}
+        self.kept = {path.name: path.read_text() for path in folder.glob("build/stage/toy/run-*/*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +186,7 @@ def test_a_run_publishes_and_leaves_the_notebook_and_its_page(outcomes):
     executed = nbformat.read(run.folder / "build/toy.ipynb", as_version=4)
     assert all(cell.execution_count for cell in executed.cells if cell.cell_type == "code")
     assert 'alt=\'A &lt;line&gt; that "rises"\'' in (run.folder / "build/toy.html").read_text()
-    assert not any(path.is_dir() for path in (run.folder / "build/stage").iterdir())
+    assert not any(path.is_dir() for path in (run.folder / "build/stage/toy").iterdir())
 
 
 def test_a_run_says_what_runs_and_how_far_it_is(outcomes):
@@ -214,7 +215,7 @@ def test_the_quick_profile_publishes_nothing(outcomes):
 def test_a_failing_notebook_publishes_nothing_and_says_why(outcomes, fault, said):
     run = outcomes[fault]
     assert run.status == 1 and run.figures == run.before != {}
-    assert all(text in run.said for text in [*said, "Nothing is published; see build/stage/toy-"]), run.said
+    assert all(text in run.said for text in [*said, "Nothing is published; see build/stage/toy/run-"]), run.said
     assert fault == "dead" or "No space left on device" in run.kept["toy.ipynb"]
 
 
@@ -398,6 +399,15 @@ def test_two_runs_of_a_notebook_at_a_time_are_refused(tmp_path, monkeypatch, cap
     assert "is being run by another process" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("other", ["toy-mine", "toy.lock", "toy*"])
+def test_runs_of_notebooks_with_similar_names_leave_each_other_alone(tmp_path, other):
+    for one, two in ((other, "toy"), ("toy", other)):
+        with notebooks._scratch(tmp_path, one) as first:
+            with notebooks._scratch(tmp_path, two) as second:
+                assert first.is_dir() and second.is_dir() and first != second
+            assert first.is_dir()
+
+
 # Without a kernel: what the runner does with an executed notebook, and the progress line.
 
 
@@ -411,13 +421,24 @@ def executed(tmp_path, monkeypatch):
     publish.publish(tmp_path / "old", tmp_path / "figures" / "toy", {})
 
     def watched(execution, line, cells):
-        (scratch,) = tmp_path.glob("build/stage/toy-*")
+        (scratch,) = tmp_path.glob("build/stage/toy/run-*")
         (scratch / "output" / "table0.csv").write_text("new")
         (scratch / "toy.ipynb").write_text((tmp_path / "notebooks/toy.ipynb").read_text())
         return nbformat.read(scratch / "toy.ipynb", as_version=4)
 
     monkeypatch.setattr("costbandits.runner.Execution.watched", watched)
     return tmp_path
+
+
+@pytest.mark.parametrize("missing", notebooks.PAGE)
+def test_a_package_that_the_page_needs_is_missed_before_any_work(executed, monkeypatch, capsys, missing):
+    for module in notebooks.PAGE:
+        importlib.import_module(module)      # nbconvert would remember what it could not import
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr("costbandits.runner.Execution.watched", lambda *_: pytest.fail("it has begun"))
+    assert notebooks.main(PAPER) == 2
+    said = capsys.readouterr().err
+    assert missing in said and "Traceback" not in said and not list(executed.glob("build/stage/*"))
 
 
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.write_text", "tempfile.mkdtemp", "os.replace"])

@@ -13,6 +13,7 @@ import argparse
 import base64
 import contextlib
 import fcntl
+import importlib
 import mimetypes
 import os
 import shutil
@@ -29,6 +30,9 @@ from .store import StoreError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
                      "language_info": {"name": "python"}}
+
+# What the HTML page is made with. The package nbconvert itself can be imported also where its exporters cannot.
+PAGE = ("latex2mathml.converter", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune")
 
 # The usual template leaves out the alternative text of pictures, and loads scripts from elsewhere.
 HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
@@ -60,8 +64,12 @@ def run(order, among=()):
         If the notebook fails or its results cannot be published. What it has left is kept for inspection.
     ValueError
         If another run of this notebook is under way.
+    ModuleNotFoundError
+        If a package is missing that the run or its page needs.
     """
     from .runner import Execution, Line, with_papermill
+    for module in PAGE:
+        importlib.import_module(module)      # a package that is missing shows now and not after hours
     where = f", notebook {among.index(order.name) + 1} of {len(among)}" if among else ""
     line = Line(f"{order.name} ({order.profile}{where})")
     with _scratch(order.home, order.name) as scratch, _told(order.name, f"Nothing is published; see {_short(scratch)}"):
@@ -147,17 +155,18 @@ def refresh(root, name, build="build"):
 @contextlib.contextmanager
 def _scratch(home, name):
     """A new folder to work in, for one run of a notebook at a time; those of earlier runs are removed."""
-    stage = home / "stage"
+    # A folder for each notebook: whatever two names begin or end with, their files do not meet.
+    stage = home / "stage" / name
     stage.mkdir(parents=True, exist_ok=True)
-    with open(stage / f"{name}.lock", "w") as lock:
+    with open(stage / "lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ValueError(f"notebook = {name!r}: is being run by another process; wait for it or end it") from None
         # The kernel of a run that was killed may live for another second, so no two runs share a folder.
-        for old in stage.glob(f"{name}-*"):
+        for old in stage.glob("run-*"):
             shutil.rmtree(old, ignore_errors=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=stage))
+        scratch = Path(tempfile.mkdtemp(prefix="run-", dir=stage))
         try:
             yield scratch
         except KeyboardInterrupt:
@@ -253,7 +262,7 @@ def main(arguments=None):
         return _say("interrupted: nothing published, finished replications are kept", 130)
     except Failed as error:
         return _say(error, 1)
-    except (ValueError, OSError, StoreError) as error:
+    except (ValueError, OSError, StoreError, ModuleNotFoundError) as error:
         return _say(f"costbandits: {_text(error)}", 2)
     return 0
 

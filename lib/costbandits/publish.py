@@ -7,7 +7,8 @@ last, files that the run no longer makes are removed, and the journal goes.
 
 The manifest says of each file what it holds (SHA-256) and which run made it, without dates or places: the same run
 makes the same bytes. Files can be of different runs. A run without the real data makes `<name>_standin.<suffix>`
-where it would have made `<name>.<suffix>`; it leaves the real file of an older run where it is, and in the manifest.
+where it would have made `<name>.<suffix>`, and nothing at all in the place of some other files: it leaves the real
+files of an older run that it does not make where they are, and in the manifest.
 """
 
 import contextlib
@@ -143,16 +144,19 @@ def _staged(stage, only):
 
 
 def _manifest(staged, before, folder, run):
-    """The manifest to come: the staged files, and the real ones that stand-ins must not replace."""
+    """The manifest to come: the staged files, and the real ones that a run without the real data cannot make."""
     label = hashlib.sha256(_json(run)).hexdigest()[:12]
     files = {name: {"sha256": sha256, "run": label} for name, sha256 in staged.items()}
-    twins = {path.stem.removesuffix(STANDIN) + path.suffix for path in map(Path, staged) if path.stem.endswith(STANDIN)}
-    for name in twins - set(files):
-        entry = before["files"].get(name)
-        if entry and entry["sha256"] == _sha256(folder / name):
-            files[name] = entry
+    if any(map(_is_standin, staged)):
+        # Some real files have no stand-in, so every one is kept that is whole.
+        files |= {name: entry for name, entry in before["files"].items()
+                  if name not in files and not _is_standin(name) and entry["sha256"] == _sha256(folder / name)}
     runs = {**before["runs"], label: run}
     return {"files": files, "runs": {label: runs[label] for label in {entry["run"] for entry in files.values()}}}
+
+
+def _is_standin(name):
+    return Path(name).stem.endswith(STANDIN)
 
 
 def _part(path):
