@@ -14,12 +14,16 @@ PYTHON ?= python3
 ifeq ($(strip $(PY)),)
 PY = .venv/bin/python
 READY = .venv/.ready
-else
-export PYTHONPATH := $(CURDIR)/lib$(if $(PYTHONPATH),:$(PYTHONPATH))
 endif
+
+# The library is that of this folder, also where .venv was copied along with it from another one.
+export PYTHONPATH := $(CURDIR)/lib$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # What the results depend on besides the notebook and its parameters.
 CODE := $(shell find lib/costbandits -name '*.py') requirements.lock $(wildcard params/claims.yaml data/*.csv)
+# What the law of Thompson sampling depends on.
+THOMPSON = tests/test_thompson.py tests/reference.py $(filter requirements.lock lib/costbandits/policies/%.py \
+  $(patsubst %,lib/costbandits/%.py,engine stacks stops distributions bandits simulate regret),$(CODE))
 ADS := $(wildcard data/KAG_conversion_data.csv)
 
 ALL = $(NOTEBOOKS:%=$(BUILD)/%.done)
@@ -101,13 +105,13 @@ $(DEEP): $(BUILD)/deep/%.done: notebooks/%.ipynb params/deep/%.yaml $(CODE) $(BU
 	@mv $@.part $@
 
 # That fast Thompson sampling is exact, tested at 30 times the usual size.
-$(BUILD)/deep/thompson.done: tests/test_thompson.py $(CODE) | $(READY)
+$(BUILD)/deep/thompson.done: $(THOMPSON) | $(READY)
 	@mkdir -p $(@D)
 	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/test_thompson.py
 	@touch $@
 
 # It writes one of the files that it depends on, so its stamp is as old as its end.
-$(BUILD)/compendium.done: $(ALL) README.md $(wildcard figures/deep/*/manifest.json)
+$(BUILD)/compendium.done: $(ALL) README.md $(wildcard figures/*/manifest.json figures/deep/*/manifest.json)
 	@$(PY) -m costbandits.compendium
 	@touch $@
 
@@ -136,4 +140,5 @@ $(BUILD)/ads.txt: FORCE
 RECENT = -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 NEEDED = costbandits needs Python 3.11 or newer
 ADVICE = Try PYTHON=python3.12 make $(MAKECMDGOALS)
-INSTALL = $(1) --require-hashes -r requirements.lock && $(1) --no-deps --no-build-isolation -e .
+# What lies on the user's PYTHONPATH does not count as installed.
+INSTALL = export PYTHONPATH= && $(1) --require-hashes -r requirements.lock && $(1) --no-deps --no-build-isolation -e .

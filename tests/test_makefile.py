@@ -29,7 +29,8 @@ def script(path, text):
 def project(tmp_path):
     """A project whose Python (`PY=./py`) writes down what it is asked to do, and publishes."""
     folder = tmp_path / "a project"
-    for name in ("lib/costbandits/a.py", "tests/test_thompson.py", "notebooks/one.ipynb", "notebooks/two.ipynb",
+    for name in ("lib/costbandits/a.py", "lib/costbandits/engine.py", "lib/costbandits/policies/b.py",
+                 "tests/test_thompson.py", "tests/reference.py", "notebooks/one.ipynb", "notebooks/two.ipynb",
                  "params/quick/one.yaml", "params/quick/two.yaml", "params/paper/one.yaml", "params/paper/two.yaml",
                  "params/deep/two.yaml", "params/claims.yaml", "requirements.in", "requirements.lock", "README.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +46,7 @@ def project(tmp_path):
 
 def make(folder, *arguments, path=None, notebooks="one two", **environment):
     """Run make, without what this very test run has got from a make above it; (exit status, output)."""
-    ours = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PY", "PYTHON", "COSTBANDITS_ADS"}
+    ours = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PY", "PYTHON", "PYTHONPATH", "COSTBANDITS_ADS"}
     environment = {**{key: value for key, value in os.environ.items() if key not in ours}, **environment}
     if path:
         environment["PATH"] = f"{path}:{environment['PATH']}"
@@ -105,7 +106,7 @@ def test_all_runs_again_when_the_data_comes_or_goes_or_the_figures_are_gone(proj
     assert asked(project) == [COMPENDIUM, TWO]
 
 
-@pytest.mark.parametrize("change", ["README.md", "figures/deep/two/manifest.json"])
+@pytest.mark.parametrize("change", ["README.md", "figures/one/manifest.json", "figures/deep/two/manifest.json"])
 def test_the_compendium_follows_what_it_reads_and_is_made_again_if_it_is_gone(project, change):
     make(project, "all", "PY=./py")
     asked(project)
@@ -139,7 +140,29 @@ def test_deep_runs_the_studies_and_a_long_test_once_and_leaves_all_alone(project
     make(project, "all", "PY=./py")
     assert asked(project) == [COMPENDIUM, ONE, TWO]
     make(project, "deep", "PY=./py")
-    assert asked(project) == [COMPENDIUM, thompson, DEEP]
+    assert asked(project) == [COMPENDIUM, DEEP]
+
+
+@pytest.mark.parametrize(("change", "studies"), [
+    ("tests/test_thompson.py", []), ("tests/reference.py", []), ("requirements.lock", [DEEP]),
+    ("lib/costbandits/engine.py", [DEEP]), ("lib/costbandits/policies/b.py", [DEEP]),
+    ("lib/costbandits/policies/new.py", [DEEP])])
+def test_the_long_test_is_repeated_for_what_it_tests(project, change, studies):
+    make(project, "deep", "PY=./py")
+    asked(project)
+    (project / change).touch()
+    os.utime(project / change)
+    make(project, "deep", "PY=./py")
+    assert asked(project) == [COMPENDIUM, "-m pytest -v tests/test_thompson.py", *studies]
+
+
+def test_the_long_test_follows_files_that_are_there():
+    said = make(ROOT, "-pn", "help", notebooks=None)[1]
+    (files,) = re.findall(r"deep/thompson\.done: (.*) \|", said)
+    assert set(files.split()) >= {"tests/test_thompson.py", "tests/reference.py", "requirements.lock"} | {
+        f"lib/costbandits/{name}.py" for name in ("engine", "stacks", "stops", "distributions", "bandits", "simulate",
+                                                  "regret", "policies/base", "policies/rules", "policies/thompson")}
+    assert "figures.py" not in files and "claims.yaml" not in files
 
 
 def test_the_notebooks_of_no_paper_are_run_once_they_are_there(project):
@@ -179,6 +202,14 @@ def test_an_environment_that_exists_is_used_and_finds_the_library(project):
     assert make(project, "refresh", "lab", PY="./py3")[0] == 0
     assert asked(project) == [f"{project}/lib"] * 2
     assert not (project / ".venv").exists()
+
+
+def test_the_environment_of_a_copied_project_finds_the_library_of_the_copy(project):
+    script(project / ".venv/bin/python", 'echo "$PYTHONPATH" >> log')
+    (project / ".venv/.ready").touch()
+    assert make(project, "refresh", "lab")[0] == 0
+    assert make(project, "refresh", PYTHONPATH="mine")[0] == 0
+    assert asked(project) == [f"{project}/lib"] * 2 + [f"{project}/lib:mine"]
 
 
 OLD = 'case "$1" in --version) echo "Python 3.9.18";; *) exit 1;; esac'
