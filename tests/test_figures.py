@@ -90,6 +90,34 @@ def test_forest_and_matrix_show_what_they_are_given(runs):
     assert [t.get_text() for t in ax.texts] == ["90", "10"]
 
 
+def ticks(ax):
+    """Whether the axis writes numbers below itself."""
+    return any(label.get_visible() and label.get_text() for label in ax.get_xticklabels(which="both"))
+
+
+@pytest.mark.parametrize(("number", "columns", "lowest"), [
+    (1, 1, [0]), (1, 3, [0]), (3, 3, [0, 1, 2]), (4, 3, [1, 2, 3]), (5, 3, [2, 3, 4]), (6, 3, [3, 4, 5]),
+    (4, 2, [2, 3]), (3, 1, [2])])
+def test_a_grid_has_an_axis_for_each_group_and_numbers_below_each_column(runs, number, columns, lowest):
+    table = statistics.table({label: values[:, -1] for label, values in runs.items()}, [("m-UCB", "mine")])
+    for fig in (figures.panels(np.geomspace(0.01, 1, 8), dict.fromkeys(range(number), runs), columns),
+                figures.forest(dict.fromkeys(range(number), table), "ratio", columns)):
+        fig.canvas.draw()
+        assert [ax.get_title() for ax in fig.axes] == [str(title) for title in range(number)]
+        assert [place for place, ax in enumerate(fig.axes) if ticks(ax)] == lowest
+
+
+@pytest.mark.parametrize(("groups", "columns", "message"), [
+    ({}, 3, "groups = {}"), ({"S": {}}, 3, "may be empty"), ([{}], 3, "must be a dict title"),
+    ({"S": np.ones((2, 8))}, 3, "groups = {'S': 'ndarray'}"), ({"S": {"m-UCB": np.ones((2, 8))}}, 0, "columns = 0")])
+def test_bad_groups(groups, columns, message):
+    with pytest.raises(ValueError, match=message):
+        figures.panels(np.arange(1, 9), groups, columns)
+    with pytest.raises(ValueError, match=message.replace("groups", "tables")):
+        tables = groups if columns else {"S": pd.DataFrame({"a": ["m-UCB"]})}
+        figures.forest(tables, "ratio", columns)
+
+
 def test_a_landscape_writes_ratios_frames_the_unbeaten_and_leaves_gaps():
     ratios = pd.DataFrame([[1.0, 1.04, np.nan], [1234.0, 1.0, 31.4]], ["first", "second"], ["a", "b", "c"])
     _, ax = plt.subplots()

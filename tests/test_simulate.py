@@ -25,6 +25,8 @@ def test_results_are_shown_in_a_line():
     assert repr(fresh) == "Runs: ω-UCB, m-UCB; 20 replications, 50 checkpoints, 3 arms, a Budget for each"
     assert repr(cb.simulate(*study, cb.Budget(5), 2, reduce=lambda runs: {"spent": runs.spent})) \
         == "Reduced: ω-UCB, m-UCB; 2 replications, 50 checkpoints; of each run: spent"
+    numbered = cb.simulate({1: cb.MUCB()}, study[1], cb.Budget(5), 2, reduce=lambda runs: {0: runs.spent})
+    assert repr(numbered) == "Reduced: 1; 2 replications, 50 checkpoints; of each run: 0"
 
 
 def same(a, b):

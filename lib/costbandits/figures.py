@@ -15,7 +15,7 @@ from PIL.PngImagePlugin import PngInfo
 from scipy.optimize import isotonic_regression
 
 from . import sources
-from .checks import require
+from .checks import count, require
 
 # Okabe and Ito's colours, safe for the colour-blind; line styles tell the rest apart, also in greyscale.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
@@ -181,6 +181,26 @@ def curves(ax, x, runs, band=None, center="mean"):
     return ends
 
 
+def _grid(number, columns, size, **shared):
+    """A figure with `number` axes in rows, and these axes in order; `size` is that of one of them, in inches."""
+    rows = -(-number // columns)
+    fig, axes = plt.subplots(
+        rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False, sharex=True, **shared
+    )
+    for ax, above in zip(axes[-1], axes[max(rows - 2, 0)], strict=True):
+        if ax in axes.flat[number:]:
+            ax.remove()
+            above.tick_params(labelbottom=True, which="both")      # now nothing below it tells its ticks
+    return fig, axes.flat[:number]
+
+
+def _require_parts(name, parts, kind, allowed):
+    """Refuse anything but a dict of parts of this kind, none of them empty; the message tells types, not arrays."""
+    ok = isinstance(parts, dict) and len(parts) > 0 and all(isinstance(p, kind) and len(p) > 0 for p in parts.values())
+    told = {title: type(part).__name__ for title, part in parts.items()} if isinstance(parts, dict) else type(parts)
+    require(ok, name, told, f"must be a dict title -> {allowed}; neither it nor any of these may be empty")
+
+
 def panels(
     x,
     groups,
@@ -197,10 +217,12 @@ def panels(
     ----------
     x : array of shape (C,)
     groups : dict title -> dict label -> array of shape (replication, C)
+    columns : int
+        Panels in a row.
     """
-    rows = -(-len(groups) // columns)
-    fig, axes = plt.subplots(rows, columns, figsize=(4.3 * columns, height * rows), squeeze=False, sharex=True)
-    for ax, (title, runs) in zip(axes.flat, groups.items(), strict=False):
+    _require_parts("groups", groups, dict, "dict label -> array")
+    fig, axes = _grid(len(groups), count("columns", columns), (4.3, height))
+    for ax, (title, runs) in zip(axes, groups.items(), strict=True):
         ends = curves(ax, x, runs, band, center)
         ax.set(xscale="log", yscale="log", title=title, xlim=(x[0], x[-1]), xlabel=xlabel, ylabel=ylabel)
         name_lines(ax, ends)
@@ -214,19 +236,21 @@ def forest(tables, xlabel, columns=3, height=2.5):
     ----------
     tables : dict title -> DataFrame
         Columns a (the rival), ratio_estimate, ratio_low, ratio_high, as made by `statistics.table`.
+    columns : int
+        Panels in a row.
     """
-    rows = -(-len(tables) // columns)
-    fig, axes = plt.subplots(
-        rows, columns, figsize=(3.8 * columns, height * rows), squeeze=False, sharex=True, sharey=True
-    )
-    for ax, (title, part) in zip(axes.flat, tables.items(), strict=False):
+    import pandas as pd
+
+    _require_parts("tables", tables, pd.DataFrame, "DataFrame")
+    fig, axes = _grid(len(tables), count("columns", columns), (3.8, height), sharey=True)
+    for ax, (title, part) in zip(axes, tables.items(), strict=True):
         for y, row in enumerate(part.itertuples()):
             colour = style(row.a)["color"]
             ax.plot([row.ratio_low, row.ratio_high], [y, y], color=colour, lw=2)
             ax.plot(row.ratio_estimate, y, "o", ms=4, color=colour)
         ax.axvline(1, color="k", lw=0.8)
         ax.set(xscale="log", title=title, yticks=range(len(part)), yticklabels=part.a)
-    axes[0, 0].invert_yaxis()
+    axes[0].invert_yaxis()
     fig.supxlabel(xlabel, fontsize=9)
     return fig
 

@@ -49,8 +49,8 @@ class Results:
     fractions: np.ndarray
 
     def __repr__(self):
-        return (f"{type(self).__name__}: {', '.join(self.policies)}; {len(self.replications):,} replications, "
-                f"{len(self.fractions)} checkpoints")
+        return (f"{type(self).__name__}: {', '.join(map(str, self.policies))}; "
+                f"{len(self.replications):,} replications, {len(self.fractions)} checkpoints")
 
     def index(self, label):
         """Position of a policy on the first axis."""
@@ -118,7 +118,7 @@ class Reduced(Results):
     origin: bytes
 
     def __repr__(self):
-        return f"{super().__repr__()}; of each run: {', '.join(self.values)}"
+        return f"{super().__repr__()}; of each run: {', '.join(map(str, self.values))}"
 
     def __getitem__(self, name):
         require(name in self.values, "value", name, f"must be one of {list(self.values)}")
