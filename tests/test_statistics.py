@@ -1,5 +1,7 @@
 """Paired comparisons: known answers, agreement with SciPy, coverage, and what heavy tails do."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -46,6 +48,11 @@ def test_constant_samples_have_no_width():
 def test_a_mean_that_can_vanish_has_an_unbounded_ratio():
     y = np.array([1.0] + [0.0] * 5)
     assert st.mean_ratio(np.arange(6.0) + 1, y).high == np.inf
+
+
+def test_medians_of_what_is_infinite_and_of_one_value():
+    assert st.median([1.0] * 9 + [np.inf] * 11).estimate == np.inf
+    assert st.median([5.0]) == st.Interval(5.0, -np.inf, np.inf)
 
 
 def test_median_interval_is_made_of_order_statistics():
@@ -243,6 +250,24 @@ def test_wins_can_go_in_a_circle():
     (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0]}), r"values = .*equal length"),
     (lambda: st.tournament({"a": [1.0, 2.0]}), "two or more"),
     (lambda: st.tournament({"a": [1.0, 2.0], "b": [1.0, 2.0]}, confidence=95), r"confidence = 95.*\(0, 1\)"),
+    *((lambda f=f, x=x: f(x), r"sample = .*, 2 or more, without NaN")
+      for f in (st.mean, lambda x: st.mean_ratio(x, x), lambda x: st.median_ratio(x, x), lambda x: st.compare(x, x),
+                lambda x: st.extreme_ratio(x, {"a": x}))
+      for x in ([5.0], [], [1.0, 2.0, np.nan], np.ones((3, 2)))),
+    *((lambda x=x: st.median(x), "without NaN") for x in ([], [1.0, np.nan], 3.0)),
+    (lambda: st.tournament({"a": [1.0, np.nan], "b": [1.0, 2.0]}), "sample of a = .*1 NaN"),
+    (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0, np.nan]}), "sample of b = .*1 NaN"),
+    (lambda: st.tournament({"a": [1.0], "b": [2.0]}), "replications = 1: must be two or more"),
+    (lambda: st.mean_ratio([1.0, 2.0, 3.0], [1.0, 2.0]), "equal length"),
+    (lambda: st.median_ratio([1.0, 2.0, 3.0], [1.0]), "equal length"),
+    (lambda: st.extreme_ratio([1.0, 2.0], {}), "rivals = {}: must be one or more"),
+    (lambda: st.log_slope([0.1, 1.0], np.ones((1, 2)), (0.1, 1)), "2 or more"),
+    *((lambda f=f: f(confidence=95), r"confidence = 95.*\(0, 1\)")
+      for f in (partial(st.mean, [1.0, 2.0]), partial(st.mean_ratio, [1.0, 2.0], [1.0, 3.0]),
+                partial(st.median, [1.0, 2.0]), partial(st.extreme_ratio, [1.0, 2.0], {"a": [1.0, 3.0]}),
+                partial(st.share, 1, 2))),
+    (lambda: st.share(0, 0), "n above 0"),
+    (lambda: st.share(3, 2), "must be 0 to n"),
 ])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):

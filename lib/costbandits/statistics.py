@@ -110,7 +110,7 @@ def paired(runs, a, b, values=None, confidence=0.95):
 
 def compare(x, y, a="a", b="b", confidence=0.95):
     """The `Comparison` of two paired samples, each of shape (replication,)."""
-    x, y, confidence = _pairs(x, y, confidence)
+    (x, y), confidence = _samples(x, y), _level(confidence)
     d = x - y
     wins, losses = int((d < 0).sum()), int((d > 0).sum())
     quantiles = {
@@ -130,7 +130,7 @@ def compare(x, y, a="a", b="b", confidence=0.95):
         **quantiles,
         difference=difference,
         ratio=_mean_ratio(means, confidence),
-        median_difference=median(d, confidence),
+        median_difference=_median(d, confidence),
         improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
         p_value=float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
         worst_share_a=worst_share(x),
@@ -139,16 +139,25 @@ def compare(x, y, a="a", b="b", confidence=0.95):
     )
 
 
-def _pairs(x, y, confidence):
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    require(
-        x.ndim == 1 and x.shape == y.shape and len(x) > 1,
-        "samples",
-        (x.shape, y.shape),
-        "must be two paired samples of equal length, 2 or more",
-    )
+def _sample(name, x, least=2):
+    """A sample as an array; an interval from one observation would be an exact number, and NaN a tie."""
+    x = np.asarray(x, float)
+    told = f"{x.shape} with {np.isnan(x).sum()} NaN"
+    require(x.ndim == 1 and len(x) >= least and not np.isnan(x).any(), name, told,
+            f"must be a sample of shape (replication,), {least} or more, without NaN")
+    return x
+
+
+def _samples(*samples):
+    """Paired samples, shape (sample, replication)."""
+    shapes = [np.shape(x) for x in samples]
+    require(len(set(shapes)) == 1, "samples", shapes, "must be paired samples of equal length")
+    return np.array([_sample("sample", x) for x in samples])
+
+
+def _level(confidence):
     require(0 < number("confidence", confidence) < 1, "confidence", confidence, "must be in (0, 1)")
-    return x, y, float(confidence)
+    return float(confidence)
 
 
 @functools.lru_cache(maxsize=4)
@@ -210,12 +219,12 @@ def _p_value(estimate, draws, jackknife):
 
 def mean(x, confidence=0.95):
     """Mean of a sample with its BCa bootstrap interval."""
-    return _bootstrap(lambda means: means[..., 0], _means([x]), confidence)
+    return _bootstrap(lambda means: means[..., 0], _means(_samples(x)), _level(confidence))
 
 
 def mean_ratio(x, y, confidence=0.95):
     """Mean of x over mean of y, paired, with its BCa bootstrap interval."""
-    return _mean_ratio(_means([x, y]), confidence)
+    return _mean_ratio(_means(_samples(x, y)), _level(confidence))
 
 
 def _mean_ratio(means, confidence):
@@ -263,8 +272,9 @@ def extreme_ratio(x, rivals, confidence=0.95, ratio=None):
     -------
     Extreme
     """
+    require(len(rivals) > 0, "rivals", rivals, "must be one or more")
     ratio = ratio or mean_ratio
-    level = 1 - (1 - confidence) / len(rivals)
+    level = 1 - (1 - _level(confidence)) / len(rivals)
     sizes = {label: min(len(x), len(y)) for label, y in rivals.items()}
     pairs = {label: (ratio(x[:n], rivals[label][:n], level), n) for label, n in sizes.items()}
     decide = [max(pairs, key=lambda label: getattr(pairs[label][0], which)) for which in ("estimate", "low", "high")]
@@ -274,14 +284,18 @@ def extreme_ratio(x, rivals, confidence=0.95, ratio=None):
 
 def median_ratio(x, y, confidence=0.95):
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule."""
-    x, y = np.asarray(x, float), np.asarray(y, float)
+    x, y = _samples(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         return median(np.where(x == y, 1.0, x / y), confidence)     # where neither has lost anything, too
 
 
 def median(x, confidence=0.95):
     """Median of a sample with its order-statistic interval (distribution-free, conservative)."""
-    x = np.sort(np.asarray(x, float))
+    return _median(_sample("sample", x, least=1), _level(confidence))     # of one value the interval is the whole line
+
+
+def _median(x, confidence):
+    x = np.sort(x)
     n = len(x)
     depth = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))  # ranks depth and n + 1 - depth, counted from 1
     low, high = (x[depth - 1], x[n - depth]) if depth > 0 else (-np.inf, np.inf)
@@ -292,7 +306,8 @@ def share(successes, n, confidence=0.95):
     """Share of successes among n trials with Wilson's interval."""
     from .intervals import asymmetric_interval
 
-    low, high = asymmetric_interval(successes / n, n, stats.norm.ppf((1 + confidence) / 2))
+    require(0 <= successes <= n and n > 0, "successes, n", (successes, n), "must be 0 to n, and n above 0")
+    low, high = asymmetric_interval(successes / n, n, stats.norm.ppf((1 + _level(confidence)) / 2))
     return Interval(float(successes / n), float(low), float(high))
 
 
@@ -358,7 +373,7 @@ def _together(values):
     sizes = {label: np.shape(x) for label, x in values.items()}
     require(len(values) > 1 and len(set(sizes.values())) == 1 and len(next(iter(sizes.values()))) == 1, "values", sizes,
             "must be two or more paired samples of equal length")
-    return np.array([*values.values()], float)
+    return np.array([_sample(f"sample of {label}", x, least=1) for label, x in values.items()])
 
 
 def tournament(values, confidence=0.95):
@@ -383,8 +398,8 @@ def tournament(values, confidence=0.95):
     """
     import pandas as pd
 
-    x = _together(values)
-    require(0 < number("confidence", confidence) < 1, "confidence", confidence, "must be in (0, 1)")
+    x, confidence = _together(values), _level(confidence)
+    require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
     means = _means(x)
     rows = [{"a": a, "b": b, **_duel(x[i] - x[j], [each[..., i] - each[..., j] for each in means], confidence)}
             for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
@@ -468,9 +483,8 @@ def log_slope(x, values, ends, confidence=0.95):
     i, j = (int(np.abs(np.log(x / end)).argmin()) for end in ends)
     require(i < j, "ends", ends, "must name two different checkpoints in increasing order")
     span = np.log(x[j] / x[i])
-    return _bootstrap(
-        lambda means: np.log(means[..., 1] / means[..., 0]) / span, _means([values[:, i], values[:, j]]), confidence
-    )
+    means = _means(_samples(values[:, i], values[:, j]))
+    return _bootstrap(lambda means: np.log(means[..., 1] / means[..., 0]) / span, means, _level(confidence))
 
 
 def crossing(x, a, b):
