@@ -1,6 +1,7 @@
 """What changes the digest of a policy, a law or a function, and what does not."""
 
 import ast
+import fnmatch
 import functools
 import re
 import types
@@ -109,6 +110,33 @@ def test_what_decides_results_changes_the_digest(old, new, changed):
     assert SOURCE.count(old) == 1
     before, after = digests(), digests(SOURCE.replace(old, new))
     assert {name for name in before if before[name] != after[name]} == set(changed.split())
+
+
+@pytest.mark.parametrize("wrapper", ["functools.cache", "functools.lru_cache(maxsize=3)", "functools.singledispatch"])
+def test_a_helper_behind_a_wrapper_counts(wrapper):
+    """Of a cache that is filled, too."""
+    source = "import functools\n" + SOURCE.replace("def helper", f"@{wrapper}\ndef helper")
+    module = types.ModuleType("typed_by_hand")
+    exec(source, vars(module))
+    before = fingerprint.digest(module.kept)
+    assert module.helper(1.0) == 2.0 and fingerprint.digest(module.kept) == before == digests(source)["function"]
+    for old, new in (("return SCALE * x", "return SCALE + x"), ("SCALE = 2.0", "SCALE = 3.0")):
+        assert digests(source.replace(old, new))["function"] != before
+
+
+def test_another_case_of_a_dispatched_helper_counts():
+    def of(result):
+        source = ("import functools\n" + SOURCE.replace("def helper", "@functools.singledispatch\ndef helper")
+                  + f"\n@helper.register\ndef _(x: int):\n    return {result}\n")
+        return digests(source)["function"]
+
+    assert of(1) != of(2)
+
+
+def test_cached_helpers_of_the_library_and_of_python_go_by_name():
+    for helper in (fingerprint._own_class, fnmatch._compile_pattern):
+        named = (helper.__module__, helper.__name__)
+        assert fingerprint.digest(helper) == fingerprint.digest(named)
 
 
 def test_the_present_value_of_a_global_counts():

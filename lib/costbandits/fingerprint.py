@@ -93,6 +93,11 @@ def _installed(module):
         file is not None and any(Path(file).is_relative_to(folder) for folder in folders))
 
 
+def _changeable(module):
+    """Whether a module is the user's own: neither installed nor of the library, whose cached helpers go by name."""
+    return not _installed(module) and str(module).partition(".")[0] != OURS
+
+
 def _describe(thing, outer):
     """Lines that tell `thing` from anything that behaves differently; `outer` guards against cycles."""
     if thing is None or isinstance(thing, bool | int | float | complex | str | bytes | np.generic):
@@ -122,6 +127,11 @@ def _compound(thing, outer):
         yield from _describe(("jitted", getattr(thing, "targetoptions", None), thing.py_func), outer)
     elif isinstance(thing, functools.partial):
         yield from _describe(("partial", thing.func, thing.args, thing.keywords), outer)
+    elif isinstance(thing, functools._lru_cache_wrapper) and _changeable(thing.__module__):
+        yield from _describe(("cached", thing.__wrapped__), outer)
+    elif isinstance(getattr(thing, "registry", None), types.MappingProxyType) and _changeable(thing.__module__):
+        # The function itself shows only one of Python's, which looks them up.
+        yield from _describe(("single dispatch", dict(thing.registry)), outer)
     elif isinstance(thing, types.MethodType):
         yield from _describe((thing.__func__, thing.__self__), outer)
     elif isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type) and _installed(thing.__module__):
