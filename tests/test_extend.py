@@ -1,6 +1,7 @@
 """What a reader's own policy, law or family gets wrong is said in plain words, when the cell is run."""
 
 import functools
+import inspect
 import random
 import re
 
@@ -107,6 +108,27 @@ def draws_a_choice(t, n, reward, cost, reward_sq, cost_sq, problem, params, memo
     return np.random.randint(n.size)
 
 
+def writes_to_params(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    params[0] *= 0.999
+    return reward / n + params[0]
+
+
+def writes_to_pulls(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    mine = n
+    mine[0] += 1
+    return 0
+
+
+@numba.njit
+def forget(sums):
+    sums[0] = 0.0
+
+
+def writes_by_a_helper(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    forget(problem)
+    return 0
+
+
 @pytest.mark.parametrize(("rule", "message"), [
     (swapped, r"index = 'swapped\(n, t, .*must take \(t, n, .*in this order; out of place: n, t"),
     (uses_a_dict, r"in `return reward \* TABLE\[1\]`: TABLE, which comes from outside, is of type dict; only numbers"),
@@ -127,9 +149,12 @@ def draws_a_choice(t, n, reward, cost, reward_sq, cost_sq, problem, params, memo
     (returns_a_truth, "returns True or False: must return one number"),
     (chooses_a_number, "returns a number with decimals: must return the arm as a whole number, -1 to skip"),
     (draws_a_choice, "what it draws from = module numpy.random"),
+    (writes_to_params, r"in `params\[0\] \*= 0.999`: must not write to its arrays, which other runs are given, too"),
+    (writes_to_pulls, r"in `mine\[0\] \+= 1`: must not write to its arrays.* belongs in memory"),
+    (writes_by_a_helper, "rule writes_by_a_helper, in `.*`: must not write to its arrays"),
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_a_rule_that_cannot_be_played(rule, message):
-    maker = cb.choose if rule in (chooses_a_number, draws_a_choice) else cb.index
+    maker = cb.choose if "memory" in inspect.signature(rule).parameters else cb.index
     with pytest.raises(ValueError, match=message.replace("return reward .alpha", r"return reward \* alpha")) as error:
         maker(rule)
     assert error.value.__cause__ is None and len(str(error.value)) < 400 and "\n" not in str(error.value)
@@ -155,6 +180,18 @@ def test_rules_that_may_be_played():
     policies = {"fine": cb.IndexPolicy(fine), "counts": cb.IndexPolicy(counts), "random": cb.ChoosePolicy(at_random)}
     assert (cb.simulate(policies, HALF, cb.Budget(10)).rounds[:, 0, -1] >= 10).all()
     assert counts(7, 1, 0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0)) == 7.0
+
+
+def test_a_tally_counts_what_a_rule_does():
+    @cb.index
+    @cb.tally
+    def asked(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+        params[0] += 1
+        return 0.0
+
+    policy = cb.IndexPolicy(asked, params=(0,))
+    cb.simulate({"asked": policy}, HALF, cb.Horizon(10), 3)
+    assert policy.parameters[0] == 3 * (10 - HALF.K) * HALF.K      # first each arm is pulled once, unasked
 
 
 def test_only_a_function_can_be_a_rule():

@@ -46,6 +46,7 @@ from .policies import (
     UCBSimplexSkip,
     choose,
     index,
+    tally,
 )
 from .simulate import Reduced, Runs, join, simulate
 from .stops import AnytimeBudget, Budget, HardBudget, Horizon
@@ -62,7 +63,7 @@ __all__ = ["AnytimeBudget", "BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "Bl
            "KnownMeans", "LinearBandit", "MUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PairwiseElimination",
            "PrimalDualSkip", "Reduced", "Runs", "SUAK", "StoreError", "TruncatedNormal", "UCB1", "UCBB2", "UCBBV1",
            "UCBSCPlus", "UCBSimplexSkip", "VUCBBV1", "check_sampler", "choose", "index", "instances", "join", "regret",
-           "simulate", *_LATER]
+           "simulate", "tally", *_LATER]
 
 
 def __getattr__(name):

@@ -7,6 +7,7 @@ from .cost_subsidy import CSETC, CSTS, CSUCB, BlindETC, CommitOnce, PairwiseElim
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
 from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
+from .rules import tally
 from .suak import SUAK, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
 from .thompson import BTS
 
@@ -14,4 +15,4 @@ __all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KUBE", "MUCB"
            "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce", "EpsilonFirst",
            "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip",
            "PairwiseElimination", "Policy", "PrimalDualSkip", "Problem", "UCBSCPlus", "UCBSimplexSkip", "choose",
-           "index"]
+           "index", "tally"]

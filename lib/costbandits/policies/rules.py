@@ -39,6 +39,17 @@ MEANINGS = (
 )
 
 
+def tally(function):
+    """Let a rule write to its params, to count what it does: write @cb.tally below @cb.index or @cb.choose.
+
+    What it counts is of all runs that one process has played since the policy was made; so play it with one job and
+    without a store, and let no decision hang on it.
+    """
+    require(inspect.isfunction(function), "@cb.tally", function, "must stand above the def of a plain function")
+    function.tally = True
+    return function
+
+
 def compiled(function, signature, arguments, maker):
     """The function compiled for one signature; `maker` is the decorator's name.
 
@@ -66,6 +77,7 @@ def compiled(function, signature, arguments, maker):
         _check_returned(function, returned, signature.return_type)
         if returned != signature.return_type:
             made = nb.njit(signature, error_model="numpy", boundscheck=True)(function)
+        _check_writes(function, signature.args, arguments)
     except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
         raise ValueError(f"rule {function.__name__}, {_plain(error)}") from None
     made.disable_compile()
@@ -111,6 +123,21 @@ def _check_chance(function, rule=None, seen=()):
         helper = getattr(value, "py_func", None)        # a function of the user's under numba.njit
         if helper is not None and helper not in seen:
             _check_chance(helper, rule, (*seen, helper))
+
+
+def _check_writes(function, kinds, arguments):
+    """Refuse a rule that writes to what other runs and policies are given, too: their results would depend on it."""
+    own = {"memory", "params"} if getattr(function, "tally", False) else {"memory"}
+    shared = (kind.copy(readonly=True) if isinstance(kind, nb.types.Array) and name not in own else kind
+              for name, kind in zip(arguments, kinds, strict=True))
+    try:
+        nb.njit(error_model="numpy")(function).compile(tuple(shared))
+    except errors.NumbaError as error:
+        # Anything else that readonly arrays don't go with is no matter: it has been compiled without.
+        if "readonly" in str(error):
+            source = linecache.getline(error.loc.filename, error.loc.line).strip()
+            raise ValueError(f"rule {function.__name__}, in `{source}`: must not write to its arrays, which other runs "
+                             "are given, too; what a choice remembers belongs in memory") from None
 
 
 def _check_returned(function, returned, wanted):
