@@ -102,6 +102,27 @@ def test_without_the_data_a_deep_run_has_the_last_word_on_the_rest(project):
     assert list(compendium.collect(".")[0].scale) == ["deep", "paper", "paper"]
 
 
+def test_without_the_data_a_paper_of_its_own_stays(project):
+    for file in ("ledger.csv", "story.json"):
+        os.replace(f"figures/kube/{file}", "figures/kube/" + file.replace(".", "_standin."))
+    assert list(compendium.collect(".")[0].notebook) == ["omega_ucb", "omega_ucb", "kube"]
+    assert compendium.main([]) == 0 and "- **All** is well." in made("README.md")
+
+
+def test_the_data_s_own_ledger_goes_before_the_one_without(project):
+    file_rows(book("paper", "O", O1=3.0), "figures/other")
+    os.replace("figures/other/ledger.csv", "figures/omega_ucb/ledger_standin.csv")
+    assert compendium.collect(".")[0].verdict[0] == "reproduced"
+
+
+def test_a_paper_without_a_ledger_is_told(project, capsys):
+    os.remove("figures/kube/ledger.csv")
+    assert compendium.main([]) == 0
+    assert "left out, for it has no ledger (make all): kube\n" in capsys.readouterr().err
+    os.remove("figures/omega_ucb/ledger.csv")
+    assert compendium.main([]) == 2 and "ledgers = []: there must be one" in capsys.readouterr().err
+
+
 def test_a_ledger_with_a_fault_is_refused_and_nothing_written(project, capsys):
     file_rows(book("paper", "O", O1=3.0).assign(verdict="reproduced"), "figures/omega_ucb")
     before = files()
@@ -125,11 +146,21 @@ def test_the_readme_keeps_what_is_typed_and_tells_what_was_found(project):
     assert compendium.main([]) == 0
     before, results, after = re.split(f"{compendium.BEGIN}|{compendium.END}", made("README.md"))
     assert (before, after) == ("typed\n", "\nmore\n")
-    assert "3 claims" in results and "| [Toys](REPRODUCTION.md#omega_ucb) | 2 | 1 | 0 | 0 | 0 | 1 |" in results
+    assert "3 claims of the papers, judged" in results
+    assert "| [Toys](REPRODUCTION.md#omega_ucb) | 2 | 1 | 0 | 0 | 0 | 1 |" in results
     assert "| all | 3 | 1 | 0 | 1 | 0 | 1 |" in results
     assert "### Toys: a title" in results and "- **All** is well." in results
     assert r"![They \*cross\* \[once\].](figures/kube/curves.png)" in results
     assert results.count("###") == 1     # omega_ucb has told no story
+
+
+def test_a_question_of_ours_is_judged_and_not_counted(project):
+    Path("params/claims.yaml").write_text(yaml.safe_dump(CLAIMS | {"O2": {**CLAIMS["O2"], "ours": True}}))
+    assert compendium.main([]) == 0
+    readme, report = made("README.md"), made("REPRODUCTION.md")
+    assert "2 claims of the papers and 1 questions of our own, judged case by case" in readme
+    assert "| [Toys](REPRODUCTION.md#omega_ucb) | 1 | 1 | 0 | 0 | 0 | 0 |" in readme
+    assert r"| [O2](#O2) | *ours:* O2 \*holds" in report and report.count("*ours:*") == 1
 
 
 def test_findings_at_deep_scale_have_the_last_word_and_figures_stay(project):

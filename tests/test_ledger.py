@@ -1,5 +1,6 @@
 """Verdicts follow from intervals and from regions written down beforehand."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costbandits import ledger
+from costbandits import ledger, sources
 from costbandits.statistics import Extreme, Interval
 
 ROOT = Path(__file__).parent.parent
@@ -136,6 +137,66 @@ def test_bad_claims(tmp_path, damage):
     (tmp_path / "c.yaml").write_text(TEXT.replace("region: [0.8, 1.25]", damage))
     with pytest.raises(ValueError, match="X2"):
         ledger.load(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (TEXT + TEXT, r"line \d+, key = 'X1': is there twice"), ("", r"c\.yaml = None: must be claims"),
+    ("- X1", "must be claims by their ids"), ("1: {}", "must be claims by their ids"),
+    (TEXT.replace("place: section 2", "place: section 2\n  place: section 3"), "key = 'place': is there twice"),
+    *((TEXT.replace("[0.8, 1.25]", ends), r"region of claim X2 = .*must be \[low, high\]")
+      for ends in ("[0, 1, 2]", "[0]", "3", "null", "[a, b]", "[null, 1]", "[.nan, 1]"))])
+def test_claims_that_are_no_claims(tmp_path, text, message):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        ledger.load(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize("value", [
+    Interval(1.2, 0.9999999, 1.5), Interval(0.9999999, 0.9999999, 0.9999999), Interval(0.5, 0.4, 1.0000001),
+    Interval(0.5, -1e-320, 0.6), Interval(1.0000001, 1.0000002, 1.5),
+    Extreme(0.7, 0.6, 1.0000004, "a", "a", 9, {"a": (Interval(0.7, 0.6, 1.0000004), 9)}),
+    Extreme(0.7, 0.6, 0.9999999, "a", "a", 9, {"a": (Interval(0.7, 0.6, 0.9999999), 9)})])
+@pytest.mark.parametrize("region", [(0.0, 1.0), (1.0, np.inf)])
+def test_a_verdict_is_that_of_the_numbers_in_the_file(claims, tmp_path, value, region):
+    claims = {"X1": dataclasses.replace(claims["X1"], region=region)}
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "a", value, 9)
+    book.frame().to_csv(tmp_path / "ledger.csv", index=False, float_format="%.6g")
+    assert list(ledger.faults(ledger.read(tmp_path / "ledger.csv"), claims)) == []
+
+
+@pytest.mark.parametrize(("value", "replications", "message"), [
+    (Interval(1.4, 0.5, 0.9), 5, "low <= estimate <= high"), (Interval(0.7, 0.9, 0.5), 5, "low <= estimate <= high"),
+    (0.5, 0, "claim X1, a, replications = 0"), (0.5, 2.5, "replications = 2.5"), (None, 5, "must be numbers"),
+    ((0.5, 0.4, 0.6), 5, "must be numbers"), ("0.5", 5, "must be numbers"), (Interval(0.5, None, 1), 5, "must be num")])
+def test_what_would_be_a_fault_is_not_filed(claims, value, replications, message):
+    with pytest.raises(ValueError, match=message):
+        ledger.Ledger(claims, "paper").judge("X1", "a", value, replications)
+
+
+def test_a_question_is_judged_once(claims):
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "a", np.float64(0.5), np.int64(5))
+    book.judge("X1", "a", 1, 5, "median")
+    for again in (lambda: book.judge("X1", "a", 0.5, 5), lambda: book.untestable("X1", "a", "data", "median")):
+        with pytest.raises(ValueError, match=r"question = \('X1', 'a', .*is judged already"):
+            again()
+
+
+def test_a_cell_that_is_run_again_judges_again(claims, monkeypatch):
+    book = ledger.Ledger({"X1": claims["X1"]}, "paper")
+
+    def judge(cell, turn, value):
+        monkeypatch.setattr(sources, "executing", lambda: cell)
+        monkeypatch.setattr(sources, "turn", lambda: turn)
+        book.judge("X1", "a", value, 5)
+
+    judge("here", 1, 0.5)
+    judge("here", 2, 2.0)
+    assert book.frame().verdict.tolist() == ["contradicted"]
+    for cell, turn in (("here", 2), ("elsewhere", 3)):
+        with pytest.raises(ValueError, match="is judged already"):
+            judge(cell, turn, 0.5)
 
 
 @pytest.fixture

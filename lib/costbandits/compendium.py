@@ -38,7 +38,8 @@ A claim is judged by the interval of a statistic (95 %, corrected where several 
 for which it holds. Regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs
 that judge them (those of cost subsidy came with its first results at paper scale), unless they say that they were added
 or changed after a first look. An interval inside the region reproduces the claim, one outside contradicts it, one
-across its border leaves it undecided. Where a paper's words allow several readings the primary one decides, and the
+across its border leaves it undecided. What no paper claims, but a reader would ask, is marked *ours*, judged in the
+same way and not counted among the claims. Where a paper's words allow several readings the primary one decides, and the
 others have rows of their own; a claim made for several cases holds if it holds in all of them. *Scale* is the profile
 whose runs were judged: `paper` (`make all`), or `deep`, more replications of the same (`make deep`), which wins. The
 last column leads to the cell that judged the row, on GitHub to its notebook, where the cell has that number. The same
@@ -68,22 +69,34 @@ def collect(root):
     """
     parts, left_out = [], []
     for name, letter in NOTEBOOKS.items():
-        place = Path(root) / "figures" / name / "ledger.csv"
-        if letter and place.exists():
+        place = _own(Path(root) / "figures" / name, "ledger.csv")
+        if letter and place:
             rows, old = _deepest(ledger.read(place), Path(root) / "figures" / DEEP / name)
             left_out += [f"{name}: {', '.join(question)}" for question in old]
             faults = list(ledger.faults(rows, ledger.load(Path(root) / CLAIMS, letter)))
             require(not faults, f"ledger of {name}", faults[:3], f"must agree with {CLAIMS}: run the notebook again")
             parts.append(rows.assign(notebook=name))
+    require(parts, "ledgers", [], "there must be one or more (`make all`)")
     rows = pd.concat(parts, ignore_index=True)
     return rows[["notebook", *rows.columns.drop("notebook")]], left_out
 
 
+def _own(folder, name):
+    """The path of this file of a notebook, or of what a run without the data of ads leaves instead; None if neither."""
+    standin = Path(name).stem + publish.STANDIN + Path(name).suffix
+    return next((path for each in (name, standin) if (path := folder / each).exists()), None)
+
+
+def unjudged(root):
+    """Notebooks with claims that have left no ledger."""
+    figures = Path(root) / "figures"
+    return [name for name, letter in NOTEBOOKS.items() if letter and not _own(figures / name, "ledger.csv")]
+
+
 def _deepest(paper, folder):
     """Each row at paper scale, or the deep one that answers the same question; and the deep ones that answer none."""
-    # A run without the data of ads leaves a ledger of its own, which cannot test what needs them.
-    found = [path for name in ("ledger.csv", "ledger_standin.csv") if (path := folder / name).exists()]
-    deep = ledger.read(found[0]) if found else paper[:0]
+    found = _own(folder, "ledger.csv")     # without the data of ads it cannot test what needs them
+    deep = ledger.read(found) if found else paper[:0]
     deep = deep[deep.verdict != ledger.UNTESTABLE]
     asked, answered = (pd.MultiIndex.from_frame(rows[QUESTION]) for rows in (paper, deep))
     rows = pd.concat([deep, paper]).drop_duplicates(QUESTION).set_index(QUESTION).loc[asked].reset_index()
@@ -108,7 +121,7 @@ def _brief(claim, verdict, rows):
     counts = rows.verdict[rows.reading == "primary"].value_counts(sort=False)
     cases = ", ".join(f"{number} {each}" for each, number in counts.items())
     told = map(_plain, (claim.claim, claim.place, verdict, cases))
-    return f"| [{claim.id}](#{claim.id}) | {' | '.join(told)} |"
+    return f"| [{claim.id}](#{claim.id}) | {'*ours:* ' * claim.ours}{' | '.join(told)} |"
 
 
 def _details(claim, verdict, rows, cells):
@@ -152,8 +165,11 @@ def _value(row):
 
 def results(rows, root):
     """What the README says of results: totals, and what the notebooks have found and drawn."""
-    parts = [f"{rows.id.nunique()} claims, judged case by case and reading by reading in {len(rows)} rows. "
-             f"{_deep(rows, root)}Each with its numbers, runs and the cell that judged it: [{REPORT}]({REPORT}).\n",
+    ours = rows.id[rows.id.isin(_ours(root))].nunique()
+    asked = f" and {ours} questions of our own" * bool(ours)
+    parts = [f"{rows.id.nunique() - ours} claims of the papers{asked}, judged case by case and reading by reading in "
+             f"{len(rows)} rows. {_deep(rows, root)}Each with its numbers, runs and the cell that judged it: "
+             f"[{REPORT}]({REPORT}).\n",
              _total(rows, root, REPORT)]
     for name in NOTEBOOKS:
         folder = f"figures/{name}"
@@ -174,14 +190,15 @@ def _deep(rows, root):
     titles = [_title(root, name).partition(":")[0] for name in deep] if deep != every else ["all papers"]
     told = " and ".join(filter(None, (", ".join(titles[:-1]), titles[-1])))
     return (f"Verdicts and findings of {told} are at deep scale, from more runs than `make all` plays; figures and "
-            "what stands below them show the runs of `make all`, so their numbers differ a little. ")
+            "what stands below them show the runs of `make all`. Their numbers differ, much where a few runs decide a "
+            "mean (ω-UCB among ten Bernoulli arms, KUBE's gain over fractional KUBE). ")
 
 
 def _story(root, name):
     """What the figures of a notebook say, and its findings, at deep scale where there are any; each may be empty."""
     nothing = {"figures": {}, "findings": []}
-    paths = (root / "figures" / folder / "story.json" for folder in (name, f"{DEEP}/{name}"))
-    paper, deep = (json.loads(path.read_text(encoding="utf-8")) if path.exists() else nothing for path in paths)
+    paths = (_own(root / "figures" / folder, "story.json") for folder in (name, f"{DEEP}/{name}"))
+    paper, deep = (json.loads(path.read_text(encoding="utf-8")) if path else nothing for path in paths)
     for figure in paper["figures"]:
         require((root / f"figures/{name}/{figure}.png").exists(), f"story of {name}, figure", figure, "must be a PNG")
     return paper["figures"], deep["findings"] or paper["findings"]
@@ -202,8 +219,14 @@ def _headed(finding):
     return text if "**" in text else re.sub(r"^.{10,120}?[.:](?=\s)", r"**\g<0>**", text)
 
 
+def _ours(root):
+    """Questions that no paper claims an answer to."""
+    return [id for id, claim in ledger.load(Path(root) / CLAIMS).items() if claim.ours]
+
+
 def _total(rows, root, target):
     """How many claims of each paper came out how, as a table whose first column leads to `target`."""
+    rows = rows[~rows.id.isin(_ours(root))]
     lines = [f"| paper | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
     counts = []
     for name, part in rows.groupby("notebook", sort=False):
@@ -278,6 +301,8 @@ def main(arguments=None):
     except (ValueError, OSError) as error:
         print(f"costbandits: {error}", file=sys.stderr)
         return 2
+    for name in unjudged("."):
+        print(f"left out, for it has no ledger (make all): {name}", file=sys.stderr)
     for row in left_out:
         print(f"left out, for it answers no question of the paper scale (make deep): {row}", file=sys.stderr)
     for name in old:

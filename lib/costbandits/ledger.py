@@ -5,21 +5,22 @@ reading. A verdict compares the statistic's interval with that region: inside, t
 contradicted; across the border, it is undecided.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import yaml
 
 from . import sources
-from .checks import require
+from .checks import count, require
 from .statistics import Interval
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 UNTESTABLE = "cannot be tested"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNDECIDED, UNTESTABLE)
 ONLY = "reproduced only under a reading"     # what becomes of a claim, besides the verdicts
-KEYS = {"claim", "place", "statistic", "region", "primary", "others"}
+KEYS = {"claim", "place", "statistic", "region", "primary"}
+OPTIONAL = {"others", "ours"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Claim:
         The reading that decides.
     others : dict
         Name -> what is different about another reading.
+    ours : bool
+        Whether it is a question of our own, which no paper claims an answer to.
     """
 
     id: str
@@ -48,23 +51,44 @@ class Claim:
     region: tuple
     primary: str
     others: dict
+    ours: bool = False
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice; YAML's own would keep the last and say nothing."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                require(key.value not in keys, f"line {key.start_mark.line + 1}, key", key.value, "is there twice")
+                keys.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def load(path, prefix=""):
     """Read claims from a YAML file: dict id -> Claim, those whose id starts with `prefix`."""
-    raw = yaml.safe_load(Path(path).read_text())
+    raw = yaml.load(Path(path).read_text(), _Loader)
+    require(isinstance(raw, dict) and all(isinstance(id, str) for id in raw), str(path), raw,
+            "must be claims by their ids")
     claims = {}
     for id, entry in raw.items():
-        require(
-            isinstance(entry, dict) and KEYS - {"others"} <= set(entry) <= KEYS,
-            f"claim {id}",
-            entry,
-            f"must have {sorted(KEYS)}",
-        )
-        low, high = (float(v) for v in entry["region"])
+        require(isinstance(entry, dict) and KEYS <= set(entry) <= KEYS | OPTIONAL, f"claim {id}", entry,
+                f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
+        ours = entry.get("ours", False)
+        require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
+        low, high = _region(entry["region"])
         require(low <= high, f"region of claim {id}", entry["region"], "must be [low, high]")
         claims[id] = Claim(id, **{**entry, "region": (low, high), "others": entry.get("others") or {}})
     return {id: claim for id, claim in claims.items() if id.startswith(prefix)}
+
+
+def _region(ends):
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        return np.nan, np.nan
+    return low, high
 
 
 def verdict(interval, region):
@@ -122,15 +146,21 @@ class Ledger:
     """
 
     def __init__(self, claims, scale):
-        self.claims, self.scale, self._rows = claims, scale, []
+        self.claims, self.scale, self._rows, self._judged = claims, scale, {}, {}
 
     def judge(self, id, case, interval, replications, reading="primary", note=""):
-        """File a verdict computed from an interval (or from an exact number); returns it."""
-        claim = self._claim(id, reading)
+        """File a verdict computed from an interval (or from an exact number); returns it.
+
+        What a file of rows would be refused for later (`faults`) is refused here.
+        """
+        claim, name = self._claim(id, reading), f"claim {id}, {case}"
         if not isinstance(interval, Interval):
-            interval = Interval(*(float(interval),) * 3)
-        require(not np.isnan([interval.estimate, interval.low, interval.high]).any(), f"claim {id}, {case}", interval,
-                "must be numbers; what cannot be measured is `untestable`")
+            interval = Interval(*(interval,) * 3)
+        ends = (interval.estimate, interval.low, interval.high)
+        require(all(map(_real, ends)), name, interval, "must be numbers; what cannot be measured is `untestable`")
+        interval = _as_written(interval)
+        require(interval.low <= interval.estimate <= interval.high, name, interval, "must have low <= estimate <= high")
+        replications = count(f"{name}, replications", replications)
         result = verdict(interval, claim.region)
         if result == UNDECIDED and np.isfinite(more := needed(interval, claim.region, replications)):
             note = f"{note}; " * bool(note) + f"about {_rounded(more)} replications would decide"
@@ -157,26 +187,18 @@ class Ledger:
         return self.claims[id]
 
     def _add(self, claim, case, reading, interval, replications, result, note):
-        self._rows.append(
-            {
-                "id": claim.id,
-                "case": case,
-                "reading": reading,
-                "claim": claim.claim,
-                "place": claim.place,
-                "statistic": claim.statistic,
-                "estimate": interval.estimate,
-                "low": interval.low,
-                "high": interval.high,
-                "region_low": claim.region[0],
-                "region_high": claim.region[1],
-                "replications": replications,
-                "scale": self.scale,
-                "verdict": result,
-                "note": note,
-                "cell": sources.executing(),
-            }
-        )
+        question, cell, turn = (claim.id, case, reading), sources.executing(), sources.turn()
+        before, at = self._judged.get(question, ("", None))
+        # Whoever runs a cell of a notebook again wants its rows again, in their place.
+        require(question not in self._judged or (before == cell != "" and at != turn), "question", question,
+                "is judged already; a new Ledger begins anew")
+        self._judged[question] = cell, turn
+        self._rows[question] = {
+            "id": claim.id, "case": case, "reading": reading,
+            "claim": claim.claim, "place": claim.place, "statistic": claim.statistic,
+            "estimate": interval.estimate, "low": interval.low, "high": interval.high,
+            "region_low": claim.region[0], "region_high": claim.region[1],
+            "replications": replications, "scale": self.scale, "verdict": result, "note": note, "cell": cell}
 
     def frame(self):
         """All rows as a DataFrame, in the order of the claims.
@@ -188,7 +210,7 @@ class Ledger:
         """
         import pandas as pd
 
-        rows = pd.DataFrame(self._rows)
+        rows = pd.DataFrame([*self._rows.values()])
         judged = set(rows.id[rows.reading == "primary"]) if len(rows) else set()
         require(set(self.claims) <= judged, "ledger", sorted(set(self.claims) - judged), "claims without a verdict")
         order = {id: i for i, id in enumerate(self.claims)}
@@ -288,6 +310,18 @@ def overall(verdicts):
     """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open."""
     found = set(verdicts)
     return next(v for v in (CONTRADICTED, UNDECIDED, UNTESTABLE, REPRODUCED) if v in found)
+
+
+def _real(value):
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf" and not np.isnan(value)
+
+
+def _as_written(interval):
+    """The interval with the digits that a ledger's file keeps, so that whoever reads it comes to the same verdict."""
+    ends = {name: float(f"{getattr(interval, name):.6g}") for name in ("estimate", "low", "high")}
+    if hasattr(interval, "pairs"):
+        ends["pairs"] = {label: (_as_written(each), n) for label, (each, n) in interval.pairs.items()}
+    return replace(interval, **ends)
 
 
 def _rounded(n):

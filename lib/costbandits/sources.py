@@ -39,5 +39,11 @@ def executing():
     return cell(shell.history_manager.input_hist_raw[-1]) if shell else ""
 
 
+def turn():
+    """How many cells the notebook's kernel has executed, None where there is no notebook."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell.execution_count if shell else None
+
+
 def _short(thing):
     return hashlib.sha256(json.dumps(thing).encode()).hexdigest()[:16]
