@@ -124,6 +124,16 @@ def forget(sums):
     sums[0] = 0.0
 
 
+def writes_to_all_params(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    params *= 0.999
+    return 0
+
+
+def sorts_its_sums(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    reward.sort()
+    return 0
+
+
 def writes_by_a_helper(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
     forget(problem)
     return 0
@@ -151,6 +161,8 @@ def writes_by_a_helper(t, n, reward, cost, reward_sq, cost_sq, problem, params, 
     (draws_a_choice, "what it draws from = module numpy.random"),
     (writes_to_params, r"in `params\[0\] \*= 0.999`: must not write to its arrays, which other runs are given, too"),
     (writes_to_pulls, r"in `mine\[0\] \+= 1`: must not write to its arrays.* belongs in memory"),
+    (writes_to_all_params, "rule writes_to_all_params: must not write to its arrays, which other runs are given, too"),
+    (sorts_its_sums, "rule sorts_its_sums, .*must not write to its arrays"),
     (writes_by_a_helper, "rule writes_by_a_helper, in `.*`: must not write to its arrays"),
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_a_rule_that_cannot_be_played(rule, message):
@@ -180,6 +192,20 @@ def test_rules_that_may_be_played():
     policies = {"fine": cb.IndexPolicy(fine), "counts": cb.IndexPolicy(counts), "random": cb.ChoosePolicy(at_random)}
     assert (cb.simulate(policies, HALF, cb.Budget(10)).rounds[:, 0, -1] >= 10).all()
     assert counts(7, 1, 0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0)) == 7.0
+
+
+def test_a_helper_with_a_signature_may_read():
+    @numba.njit("f8(f8[::1])")
+    def first(values):
+        return values[0]
+
+    @cb.choose
+    def reads(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+        memory[0] += first(params)
+        return t % n.size
+
+    policy = cb.ChoosePolicy(reads, params=(1.0,), memory=lambda K: 1)
+    assert cb.simulate({"reads": policy}, HALF, cb.Horizon(10)).rounds[0, 0, -1] == 10
 
 
 def test_a_tally_counts_what_a_rule_does():

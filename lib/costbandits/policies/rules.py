@@ -132,12 +132,14 @@ def _check_writes(function, kinds, arguments):
               for name, kind in zip(arguments, kinds, strict=True))
     try:
         nb.njit(error_model="numpy")(function).compile(tuple(shared))
-    except errors.NumbaError as error:
-        # Anything else that readonly arrays don't go with is no matter: it has been compiled without.
-        if "readonly" in str(error):
-            source = linecache.getline(error.loc.filename, error.loc.line).strip()
-            raise ValueError(f"rule {function.__name__}, in `{source}`: must not write to its arrays, which other runs "
-                             "are given, too; what a choice remembers belongs in memory") from None
+    except (errors.NumbaError, AttributeError) as error:
+        # At `params *= 2` Numba fails in itself, by an AttributeError. Whatever else readonly arrays don't go with,
+        # such as a helper with a signature, is no matter: it has been compiled without.
+        if isinstance(error, AttributeError) or "Cannot modify readonly array" in str(error):
+            place = getattr(error, "loc", None)
+            source = f", in `{linecache.getline(place.filename, place.line).strip()}`" if place else ""
+            raise ValueError(f"rule {function.__name__}{source}: must not write to its arrays, which other runs are "
+                             "given, too; what a choice remembers belongs in memory") from None
 
 
 def _check_returned(function, returned, wanted):
