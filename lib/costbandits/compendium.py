@@ -190,8 +190,8 @@ def _deep(rows, root):
     titles = [_title(root, name).partition(":")[0] for name in deep] if deep != every else ["all papers"]
     told = " and ".join(filter(None, (", ".join(titles[:-1]), titles[-1])))
     return (f"Verdicts and findings of {told} are at deep scale, from more runs than `make all` plays; figures and "
-            "what stands below them show the runs of `make all`. Their numbers differ, much where a few runs decide a "
-            "mean (ω-UCB among ten Bernoulli arms, KUBE's gain over fractional KUBE). ")
+            "what stands below them show the runs of `make all`. Their numbers differ, by much where a few runs decide "
+            "a mean. ")
 
 
 def _story(root, name):
