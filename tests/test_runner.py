@@ -14,8 +14,10 @@ import select
 import shutil
 import signal
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import wait
 
 import nbformat
 import pytest
@@ -29,6 +31,8 @@ from costbandits.store import Store
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["costbandits.notebooks", "costbandits.runner", "nbconvert", __name__])
+# A start polls every child of this process, also those of other threads, and an exit status can be read only once.
+POLLS = threading.Lock()
 REPLICATIONS, MORE, TABLES = 12, 24, 30
 
 CELLS = [
@@ -100,10 +104,14 @@ class Run:
         self.log = folder / "said.log"
         self.log.write_text("")
         self.process = FORKS.Process(target=_command, args=(folder, self.log, arguments))
-        self.process.start()
+        with POLLS:
+            self.process.start()
 
     def said(self):
         return self.log.read_text()
+
+    def goes_on(self):
+        return not wait([self.process.sentinel], 0)
 
     def kill(self, number):
         with contextlib.suppress(ProcessLookupError):
@@ -111,8 +119,9 @@ class Run:
 
     def end(self):
         """The exit status; negative for a signal."""
-        self.process.join(60)
-        return self.process.exitcode
+        wait([self.process.sentinel], 60)
+        with POLLS:
+            return self.process.exitcode
 
 
 def _command(folder, log, arguments):
@@ -281,7 +290,7 @@ class Victim:
         before, torn = visible(self.folder), (self.folder / "figures/toy" / publish.JOURNAL).exists()
         run = Run(self.folder, *PAPER)
         if while_publishing:
-            while "publishing" not in run.said() and run.process.is_alive():
+            while "publishing" not in run.said() and run.goes_on():
                 time.sleep(0.002)
             time.sleep(self.random.uniform(0, 0.05))
         else:
@@ -343,7 +352,7 @@ def deep_lane(folder, signals):
     log = folder / "played.log"
     for number in signals:
         before, run = log.stat().st_size, Run(folder, *DEEP)
-        while log.stat().st_size < before + 6 and run.process.is_alive():
+        while log.stat().st_size < before + 6 and run.goes_on():
             time.sleep(0.002)
         run.kill(number)
         assert run.end() in (130, -number) and kernel_is_gone(folder)
@@ -382,7 +391,7 @@ def test_a_run_that_is_interrupted_after_a_killed_publication_says_what_it_did(t
             os.replace(figures / f"table{number}.csv.part", figures / f"table{number}.csv")
     before = visible(folder)
     run = Run(folder, *PAPER)
-    while "the kernel starts" not in run.said() and run.process.is_alive():
+    while "the kernel starts" not in run.said() and run.goes_on():
         time.sleep(0.01)
     run.kill(signal.SIGINT)
     assert run.end() == 130
