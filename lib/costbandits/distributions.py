@@ -39,7 +39,12 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Bernoulli(Distribution):
-    """1 with probability p, else 0."""
+    """1 with probability p, else 0.
+
+    Parameters
+    ----------
+    p : float in [0, 1]
+    """
 
     p: float
 
@@ -62,7 +67,13 @@ class Bernoulli(Distribution):
 
 @dataclass(frozen=True)
 class Beta(Distribution):
-    """Beta law with shape parameters a and b on [0, 1]."""
+    """Beta law on [0, 1], with mean a / (a + b).
+
+    Parameters
+    ----------
+    a, b : float
+        Shape parameters, above 0.
+    """
 
     a: float
     b: float
@@ -87,7 +98,12 @@ class Beta(Distribution):
 
 @dataclass(frozen=True)
 class Constant(Distribution):
-    """Always the same value; the way to state a cost that is known in advance."""
+    """Always the same value; the way to state a cost that is known in advance.
+
+    Parameters
+    ----------
+    value : float
+    """
 
     value: float
 
@@ -118,7 +134,14 @@ def _numbers(sequence):
 
 @dataclass(frozen=True)
 class Discrete(Distribution):
-    """Finitely many values, each with its probability (summing to 1 up to 1e-9)."""
+    """Finitely many values, each with its probability.
+
+    Parameters
+    ----------
+    values : sequence of float
+    probabilities : sequence of float
+        One in [0, 1] per value, summing to 1 up to 1e-9.
+    """
 
     values: tuple
     probabilities: tuple
@@ -157,8 +180,14 @@ class Discrete(Distribution):
 class TruncatedNormal(Distribution):
     """A normal law conditioned to [low, high].
 
-    The arguments describe the parent law; `mean` and `variance` are those of the truncated one.
     Sampling inverts the cdf, one uniform per value, so that calls concatenate.
+
+    Parameters
+    ----------
+    mean, sd : float
+        Of the parent law, sd above 0; the attributes `mean` and `variance` are those of the truncated one.
+    low, high : float
+        Ends of the interval; it must hold some of the parent's probability.
     """
 
     parent_mean: float
@@ -251,6 +280,12 @@ def check_sampler(distribution, seed=0):
     Draws 8 values in one call and as 3 + 5 from generators of the same seed; then 10,000 values, which have to lie in
     the support, with its mean and variance. A law that is right is refused with a probability of at most 5e-7 by
     Bernstein's inequality, which asks for a bounded support; others are not tested for mean and variance.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        Or any law with its attributes and `sample`.
+    seed : int
     """
     name = f"{type(distribution).__name__}.sample"
     rngs = [np.random.default_rng(seed) for _ in range(3)]

@@ -123,7 +123,18 @@ def png(fig, dpi=None, origin=""):
 
 
 def style(label):
-    """Line properties of a policy by its label; grey for one that is not ours."""
+    """Line properties of a policy by its label; grey for one that is not ours.
+
+    Parameters
+    ----------
+    label : str
+        As in the figures, such as "BTS".
+
+    Returns
+    -------
+    dict
+        "color" and "linestyle", for matplotlib.
+    """
     colour, line = POLICIES.get(label, (GREY, "-"))
     return {"color": colour, "linestyle": line}
 
@@ -156,15 +167,21 @@ def name_lines(ax, ends, gap=0.045):
 
 
 def curves(ax, x, runs, band=None, center="mean"):
-    """Draw one curve per policy over x with its name at the end.
+    """Draw one curve per policy over x.
 
     Parameters
     ----------
+    ax : matplotlib Axes
     x : array of shape (C,)
     runs : dict label -> array of shape (replication, C)
     band : {None, "interval", "spread", "deviation"}
         95 % bootstrap interval of the mean, the 10-90 % quantiles of the runs, or a standard deviation either way.
     center : {"mean", "median"}
+
+    Returns
+    -------
+    dict label -> float
+        Where each curve ends, for `name_lines`.
     """
     bands = {"interval": _resampled, "spread": lambda values: np.quantile(values, [0.1, 0.9], axis=0),
              "deviation": lambda values: values.mean(axis=0) + np.outer([-1, 1], values.std(axis=0))}
@@ -256,7 +273,16 @@ def forest(tables, xlabel, columns=3, height=2.5):
 
 
 def matrix(ax, shares, labels, title):
-    """Head-to-head matrix: shares in [0, 1] in which the row's policy beats the column's, as per cent."""
+    """Head-to-head matrix: how often the row's policy beats the column's, in per cent.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    shares : array of shape (policy, policy)
+        In [0, 1], as made by `statistics.wins`; the diagonal is left blank.
+    labels : sequence of str
+    title : str
+    """
     others = np.where(np.eye(len(labels), dtype=bool), np.nan, shares)
     ax.imshow(others, cmap="Blues", vmin=0, vmax=1)      # one hue, so that a copy in grey tells winning from losing
     ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor")

@@ -16,6 +16,13 @@ def bernoulli(K, cost_low=0.01):
 
     The paper prints U(0, 1) for costs, its public code draws from U(0.01, 1). With cost_low = 0 the smallest
     expected cost, and with it the budget, can be arbitrarily close to 0.
+
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    cost_low : float in [0, 1]
+        The smallest expected cost that can be drawn.
     """
     return partial(_bernoulli, K=count("K", K), cost_low=number("cost_low", cost_low, 0, 1, "must be in [0, 1]"))
 
@@ -25,7 +32,15 @@ def _bernoulli(rng, K, cost_low):
 
 
 def generalized_bernoulli(K, values=(0.0, 0.25, 0.5, 0.75, 1.0)):
-    """S-GBr (Heyden et al., Table 1): weights U(0, 1), normalised, on five values; rewards and costs alike."""
+    """S-GBr (Heyden et al., Table 1): weights U(0, 1), normalised, on five values; rewards and costs alike.
+
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    values : sequence of float
+        Two or more: what a reward or a cost can be.
+    """
     allowed = "must be at least two numbers"
     require(hasattr(values, "__len__") and len(values) > 1, "values", values, allowed)
     values = tuple(number("values", value, allowed=allowed) for value in values)
@@ -39,7 +54,15 @@ def _generalized_bernoulli(rng, K, values):
 
 
 def beta(K, low=0.0, high=5.0):
-    """S-Bt (Heyden et al., Table 1): Beta rewards and costs, all parameters U(low, high)."""
+    """S-Bt (Heyden et al., Table 1): Beta rewards and costs, all parameters U(low, high).
+
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    low, high : float
+        Range of the Beta laws' shape parameters, 0 <= low < high.
+    """
     number("low", low, 0, allowed="must be 0 or more")
     require(positive("high", high) > low, "high", high, f"must be above low = {low!r}")
     return partial(_beta, K=count("K", K), low=float(low), high=float(high))
@@ -59,6 +82,13 @@ def knapsack(K, cost_low=1.0, cost_high=20.0):
 
     Tran-Thanh et al. (2012), section 5: homogeneous costs in [5, 10], moderately diverse ones in [1, 10], extremely
     diverse ones in [1, 20]. The variance is that of the normal law before it is cut off, which takes less than 0.02 %.
+
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    cost_low, cost_high : float
+        Range of the costs of a pull, 0 < cost_low < cost_high.
     """
     require(positive("cost_high", cost_high) > positive("cost_low", cost_low), "cost_high", cost_high,
             f"must be above cost_low = {cost_low!r}")

@@ -67,7 +67,23 @@ class _Loader(yaml.SafeLoader):
 
 
 def load(path, prefix=""):
-    """Read claims from a YAML file: dict id -> Claim, those whose id starts with `prefix`."""
+    """Read claims from a YAML file.
+
+    Parameters
+    ----------
+    path : str or Path
+    prefix : str
+        Only claims whose id starts with it, such as "K".
+
+    Returns
+    -------
+    dict id -> Claim
+
+    Raises
+    ------
+    ValueError
+        If a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
+    """
     raw = yaml.load(Path(path).read_text(), _Loader)
     require(isinstance(raw, dict) and all(isinstance(id, str) for id in raw), str(path), raw,
             "must be claims by their ids")
@@ -92,7 +108,19 @@ def _region(ends):
 
 
 def verdict(interval, region):
-    """The verdict on a statistic: where its interval lies with respect to the region of the claim."""
+    """The verdict on a statistic: where its interval lies with respect to the region of the claim.
+
+    Parameters
+    ----------
+    interval : Interval
+    region : (low, high)
+        The ends belong to it.
+
+    Returns
+    -------
+    str
+        REPRODUCED, CONTRADICTED or UNDECIDED.
+    """
     low, high = region
     if low <= interval.low and interval.high <= high:
         return REPRODUCED
@@ -218,7 +246,18 @@ class Ledger:
 
 
 def read(path):
-    """The rows of a ledger.csv, texts as texts; "" where an older file has no column `cell`."""
+    """The rows of a ledger's file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ledger.csv.
+
+    Returns
+    -------
+    DataFrame
+        Texts as texts; column `cell` is "" where an older file has none.
+    """
     import pandas as pd
 
     rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
@@ -276,6 +315,11 @@ def summary(rows):
 
     A case that another reading leaves aside keeps its primary verdict under it.
 
+    Parameters
+    ----------
+    rows : DataFrame
+        As made by `Ledger.frame`, or read.
+
     Returns
     -------
     DataFrame
@@ -307,7 +351,17 @@ def _words(result, others):
 
 
 def overall(verdicts):
-    """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open."""
+    """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open.
+
+    Parameters
+    ----------
+    verdicts : iterable of str
+        One or more of VERDICTS.
+
+    Returns
+    -------
+    str
+    """
     found = set(verdicts)
     return next(v for v in (CONTRADICTED, UNDECIDED, UNTESTABLE, REPRODUCED) if v in found)
 

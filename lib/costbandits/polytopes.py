@@ -60,7 +60,17 @@ def vertices(normals, limits):
 
 
 def box(low, high):
-    """The 2^d corners of a box, shape (2^d, d), from its lowest and highest corner."""
+    """The corners of a box.
+
+    Parameters
+    ----------
+    low, high : array_like of shape (d,)
+        Its lowest and its highest corner; low < high in every coordinate.
+
+    Returns
+    -------
+    ndarray of shape (2^d, d), in lexicographic order
+    """
     low, high = np.asarray(low, float), np.asarray(high, float)
     finite = bool(np.isfinite(low).all() and np.isfinite(high).all())
     require(low.ndim == 1 and low.size > 0 and low.shape == high.shape and finite and bool((low < high).all()),
@@ -69,5 +79,17 @@ def box(low, high):
 
 
 def simplex(d, size=1.0):
-    """The d corners of {x >= 0, sum x = size}, shape (d, d): each coordinate alone."""
+    """The corners of {x >= 0, sum x = size}: each coordinate alone.
+
+    Parameters
+    ----------
+    d : int
+        Coordinates, 1 or more.
+    size : float
+        Above 0.
+
+    Returns
+    -------
+    ndarray of shape (d, d)
+    """
     return positive("size", size) * np.eye(count("d", d))

@@ -430,6 +430,16 @@ def join(first, second):
     """The policies of two results side by side, on the replications they have in common.
 
     Both must come from the same seed, checkpoints and instances, so that their runs are paired.
+
+    Parameters
+    ----------
+    first, second : Runs or Reduced
+        Two of a kind; a label may stand in only one of them.
+
+    Returns
+    -------
+    Runs or Reduced
+        With the policies of `first` before those of `second`, replications in the order of `first`.
     """
     kinds = (type(first).__name__, type(second).__name__)
     require(isinstance(first, Results) and kinds[0] == kinds[1], "results", kinds, "must be two Runs or two Reduced")

@@ -109,7 +109,20 @@ def paired(runs, a, b, values=None, confidence=0.95):
 
 
 def compare(x, y, a="a", b="b", confidence=0.95):
-    """The `Comparison` of two paired samples, each of shape (replication,)."""
+    """Compare two paired samples, smaller values being better.
+
+    Parameters
+    ----------
+    x, y : array_like of shape (replication,)
+        At least two replications, without NaN, in any unit.
+    a, b : str
+        What to call them.
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    Comparison
+    """
     (x, y), confidence = _samples(x, y), _level(confidence)
     d = x - y
     wins, losses = int((d < 0).sum()), int((d > 0).sum())
@@ -218,12 +231,34 @@ def _p_value(estimate, draws, jackknife):
 
 
 def mean(x, confidence=0.95):
-    """Mean of a sample with its BCa bootstrap interval."""
+    """Mean of a sample with its BCa bootstrap interval.
+
+    Parameters
+    ----------
+    x : array_like of shape (replication,)
+        At least two values, none NaN.
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    Interval
+    """
     return _bootstrap(lambda means: means[..., 0], _means(_samples(x)), _level(confidence))
 
 
 def mean_ratio(x, y, confidence=0.95):
-    """Mean of x over mean of y, paired, with its BCa bootstrap interval."""
+    """Mean of x over mean of y, paired, with its BCa bootstrap interval.
+
+    Parameters
+    ----------
+    x, y : array_like of shape (replication,)
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    Interval
+        The whole line where a resample of y has mean 0.
+    """
     return _mean_ratio(_means(_samples(x, y)), _level(confidence))
 
 
@@ -283,14 +318,36 @@ def extreme_ratio(x, rivals, confidence=0.95, ratio=None):
 
 
 def median_ratio(x, y, confidence=0.95):
-    """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule."""
+    """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule.
+
+    Parameters
+    ----------
+    x, y : array_like of shape (replication,)
+        Where both are 0 their ratio counts as 1.
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    Interval
+    """
     x, y = _samples(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         return median(np.where(x == y, 1.0, x / y), confidence)     # where neither has lost anything, too
 
 
 def median(x, confidence=0.95):
-    """Median of a sample with its order-statistic interval (distribution-free, conservative)."""
+    """Median of a sample with its order-statistic interval (distribution-free, conservative).
+
+    Parameters
+    ----------
+    x : array_like of shape (replication,)
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    Interval
+        The whole line where the sample is too small for the level: below 6 values at 95 %.
+    """
     return _median(_sample("sample", x, least=1), _level(confidence))     # of one value the interval is the whole line
 
 
@@ -303,7 +360,20 @@ def _median(x, confidence):
 
 
 def share(successes, n, confidence=0.95):
-    """Share of successes among n trials with Wilson's interval."""
+    """Share of successes among n trials with Wilson's interval.
+
+    Parameters
+    ----------
+    successes : float
+        0 to n; a tie may count half.
+    n : int
+        Trials, above 0.
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    Interval
+    """
     from .intervals import asymmetric_interval
 
     require(0 <= successes <= n and n > 0, "successes, n", (successes, n), "must be 0 to n, and n above 0")
@@ -312,14 +382,34 @@ def share(successes, n, confidence=0.95):
 
 
 def worst_share(x, worst=0.01):
-    """Share of the sum of squared deviations that lies in the largest values (the worst 1 % of runs, at least one)."""
+    """Share of the sum of squared deviations that lies in the largest values.
+
+    Parameters
+    ----------
+    x : array_like of shape (replication,)
+    worst : float in (0, 1)
+        Which share of the runs counts as worst, at least one run.
+
+    Returns
+    -------
+    float, 0 where all values are equal
+    """
     x = np.sort(np.asarray(x, float))
     squares = (x - x.mean()) ** 2
     return float(squares[-max(1, round(worst * len(x))) :].sum() / squares.sum()) if squares.sum() > 0 else 0.0
 
 
 def holm(p_values):
-    """Holm's step-down correction: adjusted p-values, valid together for all comparisons."""
+    """Holm's step-down correction: adjusted p-values, valid together for all comparisons.
+
+    Parameters
+    ----------
+    p_values : array_like of shape (M,)
+
+    Returns
+    -------
+    ndarray of shape (M,), in the order given
+    """
     p = np.asarray(p_values, float)
     order = np.argsort(p)
     adjusted = np.empty_like(p)
@@ -347,7 +437,17 @@ def table(values, pairs, confidence=0.95):
 
 
 def dominance(values, confidence=0.95):
-    """`table` of all pairs of policies."""
+    """`table` of all pairs of policies.
+
+    Parameters
+    ----------
+    values : dict label -> array of shape (replication,)
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    DataFrame, one row per pair, in the order of the labels
+    """
     return table(values, itertools.combinations(values, 2), confidence)
 
 
@@ -488,7 +588,19 @@ def log_slope(x, values, ends, confidence=0.95):
 
 
 def crossing(x, a, b):
-    """Where the curve a, below b at first, rises above it for good; inf if never, 0 if always above."""
+    """Where the curve a, below b at first, rises above it for good, interpolated over log x.
+
+    Parameters
+    ----------
+    x : array_like of shape (C,)
+        Increasing and positive.
+    a, b : array_like of shape (C,)
+
+    Returns
+    -------
+    float
+        In units of x; inf if a ends below b, 0 if it is above throughout.
+    """
     x, above = np.log(np.asarray(x, float)), np.asarray(a, float) - np.asarray(b, float)
     if above[-1] <= 0:
         return np.inf

@@ -73,7 +73,13 @@ class _Scaled(IndexRule):
 
 @dataclass(frozen=True)
 class MUCB(_Scaled):
-    """m-UCB: min(r + eps, 1) / max(c - eps, 0), eps = alpha sqrt(log(t-1) / n)."""
+    """m-UCB: min(r + eps, 1) / max(c - eps, 0), eps = alpha sqrt(log(t-1) / n).
+
+    Parameters
+    ----------
+    alpha : float
+        Above 0.
+    """
 
     alpha: float = 2.0**-4
     rule = staticmethod(m_ucb)
@@ -81,7 +87,13 @@ class MUCB(_Scaled):
 
 @dataclass(frozen=True)
 class CUCB(_Scaled):
-    """c-UCB: r/c + eps/c, eps = alpha sqrt(log(t-1) / n)."""
+    """c-UCB: r/c + eps/c, eps = alpha sqrt(log(t-1) / n).
+
+    Parameters
+    ----------
+    alpha : float
+        Above 0.
+    """
 
     alpha: float = 2.0**-3
     rule = staticmethod(c_ucb)
@@ -89,7 +101,13 @@ class CUCB(_Scaled):
 
 @dataclass(frozen=True)
 class IUCB(_Scaled):
-    """i-UCB: r/c + eps, eps = alpha sqrt(log(t-1) / n)."""
+    """i-UCB: r/c + eps, eps = alpha sqrt(log(t-1) / n).
+
+    Parameters
+    ----------
+    alpha : float
+        Above 0.
+    """
 
     alpha: float = 2.0**-2
     rule = staticmethod(i_ucb)

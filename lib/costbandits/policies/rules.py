@@ -44,6 +44,11 @@ def tally(function):
 
     What it counts is of all runs that one process has played since the policy was made; so play it with one job and
     without a store, and let no decision hang on it.
+
+    Parameters
+    ----------
+    function : function
+        The rule, not yet compiled.
     """
     require(inspect.isfunction(function), "@cb.tally", function, "must stand above the def of a plain function")
     function.tally = True
