@@ -158,7 +158,7 @@ def test_a_question_of_ours_is_judged_and_not_counted(project):
     Path("params/claims.yaml").write_text(yaml.safe_dump(CLAIMS | {"O2": {**CLAIMS["O2"], "ours": True}}))
     assert compendium.main([]) == 0
     readme, report = made("README.md"), made("REPRODUCTION.md")
-    assert "2 claims of the papers and 1 questions of our own, judged case by case" in readme
+    assert "2 claims of the papers and 1 question of our own, judged case by case" in readme
     assert "| [Toys](REPRODUCTION.md#omega_ucb) | 1 | 1 | 0 | 0 | 0 | 0 |" in readme
     assert r"| [O2](#O2) | *ours:* O2 \*holds" in report and report.count("*ours:*") == 1
 

@@ -253,7 +253,7 @@ def kernel_is_gone(folder):
     """Wait for the kernel of a killed run to end by itself; it looks for its parent every second."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError, ValueError):
         pid = int((folder / "kernel.pid").read_text())
-        for _ in range(100):
+        for _ in range(400):
             os.kill(pid, 0)
             time.sleep(0.05)
         return False

@@ -166,7 +166,7 @@ def _value(row):
 def results(rows, root):
     """What the README says of results: totals, and what the notebooks have found and drawn."""
     ours = rows.id[rows.id.isin(_ours(root))].nunique()
-    asked = f" and {ours} questions of our own" * bool(ours)
+    asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked}, judged case by case and reading by reading in "
              f"{len(rows)} rows. {_deep(rows, root)}Each with its numbers, runs and the cell that judged it: "
              f"[{REPORT}]({REPORT}).\n",
