@@ -49,6 +49,7 @@ def test_lemma_1_by_hand():
 
 def test_theorem_2_is_lemma_1_over_the_coins():
     assert bounds.theorem_2(2, 5000, 0.1) == pytest.approx(bounds.lemma_1(2, 5000, 0.3) * 0.9 / 19)
+    assert bounds.theorem_2(2, 5000, 0.0) == bounds.lemma_1(2, 5000, 0.5)          # without a factory
     assert bounds.theorem_2(1, 10**6, 0.4) / bounds.theorem_2(1, 10**6, 0.1) == pytest.approx((6 / 9) ** 2, rel=0.01)
 
 
@@ -119,7 +120,12 @@ def test_theorem_1_by_hand():
     assert bounds.theorem_1_repaired(2, 1002, 0.1) == 1 + 1000 / 4
     assert bounds.theorem_1_repaired(4, 1004, 0.0) == 3 + 1000 * 7 / 16
     assert bounds.theorem_1_repaired(2, 1002, 0.1, prior_sd=1e9) == pytest.approx(251)
-    assert bounds.theorem_1(2, 1000, 0.1, 0.1) == pytest.approx(250 * np.exp(-28 * 0.01 / 0.81) / (8 * np.pi**0.5))
+    assert bounds.theorem_1(2, 1000, 0.1, 1e-9) == pytest.approx(250 / (8 * np.pi**0.5))
+    for d in (0.1, 1.0):          # both cases of the proof give the same
+        value = bounds.theorem_1(2, 1000, 0.1, d)
+        x = value / 500
+        assert value == pytest.approx(250 * np.exp(-28 * x * d**2 / 0.81) / (8 * np.pi**0.5))
+    assert bounds.theorem_1(1, 1000, 0.1, 1.0) == 0
 
 
 def test_the_repaired_theorem_1_is_a_lower_bound_of_the_probability():

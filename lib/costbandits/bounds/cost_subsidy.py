@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 from numba import types
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import binom
 
@@ -132,7 +132,7 @@ def theorem_2(K, horizon, alpha):
     """Theorem 2 (Sinha et al.) with the constant of its proof: 0.004 (1 - alpha)^2 K^(1/3) T^(2/3).
 
     Lemma 1 with p = (1 - alpha) / 3, over the 9.5 C / delta coins that a Bernoulli factory takes in place of one, where
-    C = 1 / (1 - alpha) and delta = 1/2.
+    C = 1 / (1 - alpha) and delta = 1/2. For alpha = 0 no factory is needed: Lemma 1 with p = 1/2.
 
     Parameters
     ----------
@@ -147,7 +147,8 @@ def theorem_2(K, horizon, alpha):
     -------
     float
     """
-    alpha = share("alpha", alpha)
+    if share("alpha", alpha) == 0:
+        return lemma_1(K, horizon, 0.5)
     return lemma_1(K, horizon, (1 - alpha) / 3) * 0.5 * (1 - alpha) / GUARANTEE
 
 
@@ -342,9 +343,10 @@ def theorem_1_repaired(K, horizon, alpha, quality=0.5, shift=0.0, prior_sd=inf, 
 
 
 def theorem_1(K, horizon, alpha, shift, prior_sd=1.0, noise_sd=1.0):
-    """T g(K) / 4, the lower bound at the end of Theorem 1's proof (Sinha et al.), with the largest s that makes sense.
+    """T min{x / 2, g / 4}, the lower bound that Theorem 1's proof gives (Sinha et al., Appendix C), at its best s.
 
-    s = 1 / sqrt(K): beyond it the proof's event, that dear arms have been pulled at most s T sqrt(K) times, is certain.
+    With x = s sqrt(K): dear arms are pulled more than x T times with a probability of at least 1/2, or the T g(K) / 4
+    at the end of the proof holds. The paper leaves s open; g falls with it, and the bound is largest where both agree.
 
     Parameters as in `theorem_1_repaired`; `shift` is above 0.
 
@@ -354,8 +356,12 @@ def theorem_1(K, horizon, alpha, shift, prior_sd=1.0, noise_sd=1.0):
     """
     K, alpha, T = count("K", K), share("alpha", alpha), count("horizon", horizon)
     precision = 1 / positive("prior_sd", prior_sd) ** 2 + 1 / positive("noise_sd", noise_sd) ** 2
-    tail = exp(-14 * precision * positive("shift", shift) ** 2 / (1 - alpha) ** 2) / (8 * sqrt(pi))
-    return T * -np.expm1((K - 1) * np.log1p(-tail)) / 4
+    rate = 14 * precision * positive("shift", shift) ** 2 / (1 - alpha) ** 2
+
+    def g(x):
+        return -np.expm1((K - 1) * np.log1p(-exp(-rate * x) / (8 * sqrt(pi))))
+
+    return T * brentq(lambda x: x / 2 - g(x) / 4, 0.0, 0.5) / 2
 
 
 def ucb_share(alpha):
