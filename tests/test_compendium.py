@@ -163,6 +163,18 @@ def test_a_question_of_ours_is_judged_and_not_counted(project):
     assert r"| [O2](#O2) | *ours:* O2 \*holds" in report and report.count("*ours:*") == 1
 
 
+def test_what_holds_only_when_repaired_is_counted_as_contradicted_and_shown_as_a_repair(project):
+    Path("params/claims.yaml").write_text(yaml.safe_dump(CLAIMS | {"K1": {**CLAIMS["K1"], "repairs": ["median"]}}))
+    kube = ledger.Ledger(ledger.load("params/claims.yaml", "K"), "paper")
+    kube.judge("K1", "a", 2.0, 10)
+    kube.judge("K1", "a", 0.5, 10, "median")
+    file_rows(kube.frame(), "figures/kube")
+    assert compendium.main([]) == 0
+    assert "| [Toys](REPRODUCTION.md#kube) | 1 | 0 | 0 | 1 | 0 | 0 |" in made("README.md")
+    report = made("REPRODUCTION.md")
+    assert "contradicted (reproduced when repaired: median)" in report and report.count("- repair *median*") == 1
+
+
 def test_findings_at_deep_scale_have_the_last_word_and_figures_stay(project):
     Path("figures/deep/kube").mkdir(parents=True)
     Path("figures/deep/kube/story.json").write_text(json.dumps({"figures": {"elsewhere": "x"}, "findings": ["Deep."]}))

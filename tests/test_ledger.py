@@ -95,10 +95,10 @@ def test_rows_and_summary(claims):
     rows = book.frame()
     assert list(rows.verdict) == ["contradicted", "reproduced", "undecided", "cannot be tested"]
     assert "about 400 replications would decide" in rows.note[2]
-    summary = ledger.summary(rows).set_index("id").verdict
+    summary = ledger.summary(rows, claims).set_index("id").verdict
     assert summary["X1"] == "reproduced only under reading median (contradicted otherwise)"
     assert summary["X2"] == "undecided"
-    assert list(ledger.summary(rows).standing) == [ledger.ONLY, "undecided"]
+    assert list(ledger.summary(rows, claims).standing) == [ledger.ONLY, "undecided"]
 
 
 def test_a_reading_judges_only_its_own_cases(claims):
@@ -107,15 +107,36 @@ def test_a_reading_judges_only_its_own_cases(claims):
         book.judge("X1", case, Interval(value, value, value), 10)
         book.judge("X2", case, Interval(1.0, 0.9, 1.1), 10)
     book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10, "median")     # case b stays contradicted
-    assert ledger.summary(book.frame()).set_index("id").verdict["X1"] == "contradicted"
+    assert ledger.summary(book.frame(), claims).set_index("id").verdict["X1"] == "contradicted"
 
 
 def test_a_reading_that_fails_is_told(claims):
     book = ledger.Ledger({"X1": claims["X1"]}, "paper")
     book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10)
     book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10, "median")
-    (line,) = ledger.summary(book.frame()).itertuples()
+    (line,) = ledger.summary(book.frame(), book.claims).itertuples()
     assert (line.standing, line.verdict) == ("reproduced", "reproduced (contradicted under reading median)")
+
+
+def test_what_holds_only_when_repaired_is_contradicted(claims):
+    mended = dataclasses.replace(claims["X1"], repairs=("median",), ours=True)
+    book = ledger.Ledger({"X1": mended}, "paper")
+    book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10)
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10, "median")
+    (line,) = ledger.summary(book.frame(), book.claims).itertuples()
+    assert (line.standing, line.verdict) == ("contradicted", "contradicted (reproduced when repaired: median)")
+    assert line.claim == f"Ours: {mended.claim}"
+    (line,) = ledger.summary(book.frame(), {"X1": dataclasses.replace(mended, repairs=())}).itertuples()
+    assert line.standing == ledger.ONLY
+    assert len(ledger.summary(book.frame(), {})) == 0
+
+
+def test_a_repair_that_fails_is_not_told(claims):
+    book = ledger.Ledger({"X1": dataclasses.replace(claims["X1"], repairs=("median",))}, "paper")
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10)
+    book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10, "median")
+    (line,) = ledger.summary(book.frame(), book.claims).itertuples()
+    assert (line.standing, line.verdict) == ("reproduced", "reproduced")
 
 
 def test_every_claim_needs_a_verdict(claims):
@@ -143,6 +164,8 @@ def test_bad_claims(tmp_path, damage):
     (TEXT + TEXT, r"line \d+, key = 'X1': is there twice"), ("", r"c\.yaml = None: must be claims"),
     ("- X1", "must be claims by their ids"), ("1: {}", "must be claims by their ids"),
     (TEXT.replace("place: section 2", "place: section 2\n  place: section 3"), "key = 'place': is there twice"),
+    (TEXT + "  repairs: [median]\n", r"repairs of claim X2 = \['median'\]: must be some of \[\]"),
+    (TEXT + "  repairs: median\n", "repairs of claim X2 = 'median': must be some of"),
     *((TEXT.replace("[0.8, 1.25]", ends), r"region of claim X2 = .*must be \[low, high\]")
       for ends in ("[0, 1, 2]", "[0]", "3", "null", "[a, b]", "[null, 1]", "[.nan, 1]"))])
 def test_claims_that_are_no_claims(tmp_path, text, message):

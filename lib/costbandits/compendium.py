@@ -40,10 +40,12 @@ that judge them (those of cost subsidy came with its first results at paper scal
 or changed after a first look. An interval inside the region reproduces the claim, one outside contradicts it, one
 across its border leaves it undecided. What no paper claims, but a reader would ask, is marked *ours*, judged in the
 same way and not counted among the claims. Where a paper's words allow several readings the primary one decides, and the
-others have rows of their own; a claim made for several cases holds if it holds in all of them. *Scale* is the profile
-whose runs were judged: `paper` (`make all`), or `deep`, more replications of the same (`make deep`), which wins. The
-last column leads to the cell that judged the row, on GitHub to its notebook, where the cell has that number. The same
-rows as a table: [{LEDGER}]({LEDGER}).
+others have rows of their own; a claim made for several cases holds if it holds in all of them. A *repair* puts
+something else in the place of what the paper says: a slip mended, a special case, a bandit fitted to its tables. It is
+judged like a reading, but what holds only when repaired is contradicted. *Scale* is the profile whose runs were judged:
+`paper` (`make all`), or `deep`, more replications of the same (`make deep`), which wins. The last column leads to the
+cell that judged the row, on GitHub to its notebook, where the cell has that number. The same rows as a table:
+[{LEDGER}]({LEDGER}).
 """
 
 
@@ -108,7 +110,7 @@ def report(rows, root):
     claims = ledger.load(Path(root) / CLAIMS)
     parts = [INTRODUCTION, _total(rows, root, "")]
     for name, part in rows.groupby("notebook", sort=False):
-        verdicts, cells = ledger.summary(part).set_index("id").verdict, _cells(root, name)
+        verdicts, cells = ledger.summary(part, claims).set_index("id").verdict, _cells(root, name)
         groups = [(claims[id], verdicts[id], rows) for id, rows in part.groupby("id", sort=False)]
         parts += [f'<a id="{name}"></a>\n\n## {_title(root, name)}\n\n[The notebook](notebooks/{name}.ipynb)\n',
                   "| | claim | place | verdict | cases |\n|---|---|---|---|---|",
@@ -135,7 +137,8 @@ def _details(claim, verdict, rows, cells):
         "<details>",
         f"<summary><b>{claim.id}</b> {_text(claim.claim)}: <b>{_text(verdict)}</b> ({number})</summary>\n",
         f"Judged by: {_plain(claim.statistic)}. The claim holds in {region}.\n",
-        *(f"- reading *{_plain(name)}*: {_plain(text)}" for name, text in readings.items()),
+        *(f"- {'repair' if name in claim.repairs else 'reading'} *{_plain(name)}*: {_plain(text)}"
+          for name, text in readings.items()),
         "\n| case | reading | value [interval] | runs | scale | verdict | note | cell |",
         "|---|---|---|--:|---|---|---|--:|",
         *(_row(row, cells.get(row.cell, cells[None])) for row in rows.itertuples()),
@@ -165,7 +168,8 @@ def _value(row):
 
 def results(rows, root):
     """What the README says of results: totals, and what the notebooks have found and drawn."""
-    ours = rows.id[rows.id.isin(_ours(root))].nunique()
+    claims = ledger.load(Path(root) / CLAIMS)
+    ours = sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked}, judged case by case and reading by reading in "
              f"{len(rows)} rows. {_deep(rows, root)}Each with its numbers, runs and the cell that judged it: "
@@ -219,18 +223,14 @@ def _headed(finding):
     return text if "**" in text else re.sub(r"^.{10,120}?[.:](?=\s)", r"**\g<0>**", text)
 
 
-def _ours(root):
-    """Questions that no paper claims an answer to."""
-    return [id for id, claim in ledger.load(Path(root) / CLAIMS).items() if claim.ours]
-
-
 def _total(rows, root, target):
     """How many claims of each paper came out how, as a table whose first column leads to `target`."""
-    rows = rows[~rows.id.isin(_ours(root))]
+    claims = ledger.load(Path(root) / CLAIMS)
+    rows = rows[[not claims[id].ours for id in rows.id]]
     lines = [f"| paper | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
     counts = []
     for name, part in rows.groupby("notebook", sort=False):
-        standings = ledger.summary(part).standing
+        standings = ledger.summary(part, claims).standing
         counts.append([len(standings), *(int((standings == each).sum()) for each in STANDINGS)])
         lines.append(_line(f"[{_title(root, name).partition(':')[0]}]({target}#{name})", counts[-1]))
     return "\n".join([*lines, _line("all", [sum(column) for column in zip(*counts, strict=True)]), ""])

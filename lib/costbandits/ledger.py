@@ -20,7 +20,7 @@ UNTESTABLE = "cannot be tested"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNDECIDED, UNTESTABLE)
 ONLY = "reproduced only under a reading"     # what becomes of a claim, besides the verdicts
 KEYS = {"claim", "place", "statistic", "region", "primary"}
-OPTIONAL = {"others", "ours"}
+OPTIONAL = {"others", "repairs", "ours"}
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Claim:
         The reading that decides.
     others : dict
         Name -> what is different about another reading.
+    repairs : tuple of str
+        Which of these put something else in the place of what the paper says, and so are no readings of it.
     ours : bool
         Whether it is a question of our own, which no paper claims an answer to.
     """
@@ -51,6 +53,7 @@ class Claim:
     region: tuple
     primary: str
     others: dict
+    repairs: tuple = ()
     ours: bool = False
 
 
@@ -95,7 +98,10 @@ def load(path, prefix=""):
         require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
         low, high = _region(entry["region"])
         require(low <= high, f"region of claim {id}", entry["region"], "must be [low, high]")
-        claims[id] = Claim(id, **{**entry, "region": (low, high), "others": entry.get("others") or {}})
+        others, repairs = entry.get("others") or {}, entry.get("repairs") or []
+        require(isinstance(repairs, list) and set(repairs) <= set(others), f"repairs of claim {id}", repairs,
+                f"must be some of {list(others)}")
+        claims[id] = Claim(id, **{**entry, "region": (low, high), "others": others, "repairs": tuple(repairs)})
     return {id: claim for id, claim in claims.items() if id.startswith(prefix)}
 
 
@@ -310,15 +316,18 @@ def _faults(row, claim):
         yield f"{row.verdict}, but its numbers say {found}"
 
 
-def summary(rows):
+def summary(rows, claims):
     """One line per claim: what becomes of it (a verdict or ONLY), and in words, with readings that would change it.
 
-    A case that another reading leaves aside keeps its primary verdict under it.
+    A case that another reading leaves aside keeps its primary verdict under it. What holds only as repaired is
+    contradicted.
 
     Parameters
     ----------
     rows : DataFrame
         As made by `Ledger.frame`, or read.
+    claims : dict id -> Claim
+        They say which readings are repairs, and which questions are ours. Rows of others are left out.
 
     Returns
     -------
@@ -328,26 +337,29 @@ def summary(rows):
     import pandas as pd
 
     lines = []
-    for id, group in rows.groupby("id", sort=False):
+    for id, group in rows[rows.id.isin(claims)].groupby("id", sort=False):
         primary = group[group.reading == "primary"]
         verdicts = dict(zip(primary.case, primary.verdict, strict=True))
         result = overall(verdicts.values())
         others = {reading: overall((verdicts | dict(zip(part.case, part.verdict, strict=True))).values())
                   for reading, part in group[group.reading != "primary"].groupby("reading", sort=False)}
         cases = ", ".join(f"{case}: {v}" for case, v in zip(primary.case, primary.verdict, strict=True))
-        lines.append({"id": id, "claim": group.claim.iloc[0], **_words(result, others), "cases": cases})
+        lines.append({"id": id, "claim": "Ours: " * claims[id].ours + group.claim.iloc[0],
+                      **_words(result, others, claims[id].repairs), "cases": cases})
     return pd.DataFrame(lines)
 
 
-def _words(result, others):
+def _words(result, others, repairs):
     """What becomes of a claim with this primary verdict and these under other readings; in brief and in words."""
+    mended = " / ".join(reading for reading in repairs if others.get(reading) == REPRODUCED)
+    others = {reading: other for reading, other in others.items() if reading not in repairs}
     holds = [reading for reading, other in others.items() if other == REPRODUCED]
     fails = [f"{other} under reading {reading}" for reading, other in others.items() if other != REPRODUCED]
     if result == REPRODUCED:
         return {"standing": result, "verdict": f"reproduced ({', '.join(fails)})" if fails else result}
     if holds:
         return {"standing": ONLY, "verdict": f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"}
-    return {"standing": result, "verdict": result}
+    return {"standing": result, "verdict": f"{result} (reproduced when repaired: {mended})" if mended else result}
 
 
 def overall(verdicts):
