@@ -154,18 +154,7 @@ def mixture(rewards, costs, rate):
 def greedy(values, costs, budget):
     """Density-ordered greedy: as many pulls as fit of the densest arm, then of the next that fits, and so on.
 
-    Tran-Thanh et al., section 3.1; arms of equal density in order of position.
-
-    Parameters
-    ----------
-    values, costs : array_like of shape (K,)
-        As in `knapsack`.
-    budget : float
-        B, in units of cost, 0 or more.
-
-    Returns
-    -------
-    Plan
+    Tran-Thanh et al., section 3.1; arms of equal density in order of position. Parameters and result as in `knapsack`.
     """
     return _greedy(*_instance(values, costs, budget))
 
@@ -173,14 +162,7 @@ def greedy(values, costs, budget):
 def fractional(values, costs, budget):
     """B max_k v_k / w_k, the optimum over fractional plans: no plan is worth more, whole or not.
 
-    Tran-Thanh et al., section 3.1.
-
-    Parameters
-    ----------
-    values, costs : array_like of shape (K,)
-        As in `knapsack`.
-    budget : float
-        B, in units of cost, 0 or more.
+    Tran-Thanh et al., section 3.1; parameters as in `knapsack`.
 
     Returns
     -------
@@ -193,18 +175,7 @@ def fractional(values, costs, budget):
 def rounded(values, costs, budget):
     """The fractional optimum rounded down: as many pulls of the densest arm as fit, none of the others.
 
-    "Fractional relaxation based" in Tran-Thanh et al., section 3.1.
-
-    Parameters
-    ----------
-    values, costs : array_like of shape (K,)
-        As in `knapsack`.
-    budget : float
-        B, in units of cost, 0 or more.
-
-    Returns
-    -------
-    Plan
+    "Fractional relaxation based" in Tran-Thanh et al., section 3.1. Parameters and result as in `knapsack`.
     """
     values, costs, limit = _instance(values, costs, budget)
     best = np.argmax(values / costs)

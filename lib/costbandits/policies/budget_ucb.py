@@ -102,14 +102,7 @@ class BudgetUCB(_LowestCost):
 class UCBBV1(_LowestCost):
     """UCB-BV1: r/c + (1 + 1/lambda) eps / (lambda - eps), eps = sqrt(2 log(t-1) / n); infinite for eps >= lambda.
 
-    Xia et al., Eq. (20-b).
-
-    Parameters
-    ----------
-    min_cost : float, optional
-        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
-    exploration : float
-        Multiplies eps.
+    Xia et al., Eq. (20-b); parameters as in `BudgetUCB`.
     """
 
     rule = staticmethod(ucb_bv1)
@@ -119,14 +112,7 @@ class UCBBV1(_LowestCost):
 class VUCBBV1(_LowestCost):
     """vUCB-BV1: r/c + 1.5 (1 + 1/lambda) eps, eps = sqrt(2 log(t-1) / n).
 
-    Xia et al., Eq. (20-a).
-
-    Parameters
-    ----------
-    min_cost : float, optional
-        lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
-    exploration : float
-        Multiplies eps.
+    Xia et al., Eq. (20-a); parameters as in `BudgetUCB`.
     """
 
     rule = staticmethod(vucb_bv1)
