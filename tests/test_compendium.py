@@ -185,8 +185,7 @@ def test_findings_at_deep_scale_have_the_last_word_and_figures_stay(project):
 
 def test_the_readme_names_the_papers_at_deep_scale(project):
     def told():
-        return re.findall("Verdicts and findings of (.*) are at deep scale", compendium.results(
-            compendium.collect(".")[0], "."))
+        return re.findall("Verdicts and findings of (.*) are at deep scale", compendium.made(".")[0]["README.md"])
 
     assert told() == []
     file_rows(book("deep", "K", K1=3.0), "figures/deep/kube")

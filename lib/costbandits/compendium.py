@@ -42,7 +42,7 @@ across its border leaves it undecided. What no paper claims, but a reader would 
 same way and not counted among the claims. Where a paper's words allow several readings the primary one decides, and the
 others have rows of their own; a claim made for several cases holds if it holds in all of them. A *repair* puts
 something else in the place of what the paper says: a slip mended, a special case, a bandit fitted to its tables. It is
-judged like a reading, but what holds only when repaired is contradicted. *Scale* is the profile whose runs were judged:
+judged like a reading, and does not change the verdict on the claim. *Scale* is the profile whose runs were judged:
 `paper` (`make all`), or `deep`, more replications of the same (`make deep`), which wins. The last column leads to the
 cell that judged the row, on GitHub to its notebook, where the cell has that number. The same rows as a table:
 [{LEDGER}]({LEDGER}).
@@ -105,10 +105,9 @@ def _deepest(paper, folder):
     return rows[paper.columns], deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
 
 
-def report(rows, root):
+def report(rows, claims, root):
     """The text of REPRODUCTION.md."""
-    claims = ledger.load(Path(root) / CLAIMS)
-    parts = [INTRODUCTION, _total(rows, root, "")]
+    parts = [INTRODUCTION, _total(rows, claims, root, "")]
     for name, part in rows.groupby("notebook", sort=False):
         verdicts, cells = ledger.summary(part, claims).set_index("id").verdict, _cells(root, name)
         groups = [(claims[id], verdicts[id], rows) for id, rows in part.groupby("id", sort=False)]
@@ -166,15 +165,14 @@ def _value(row):
     return f"{row.estimate:.3g}" if exact else str(Interval(row.estimate, row.low, row.high))
 
 
-def results(rows, root):
+def results(rows, claims, root):
     """What the README says of results: totals, and what the notebooks have found and drawn."""
-    claims = ledger.load(Path(root) / CLAIMS)
     ours = sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked}, judged case by case and reading by reading in "
              f"{len(rows)} rows. {_deep(rows, root)}Each with its numbers, runs and the cell that judged it: "
              f"[{REPORT}]({REPORT}).\n",
-             _total(rows, root, REPORT)]
+             _total(rows, claims, root, REPORT)]
     for name in NOTEBOOKS:
         folder = f"figures/{name}"
         figures, findings = _story(Path(root), name)
@@ -223,9 +221,8 @@ def _headed(finding):
     return text if "**" in text else re.sub(r"^.{10,120}?[.:](?=\s)", r"**\g<0>**", text)
 
 
-def _total(rows, root, target):
+def _total(rows, claims, root, target):
     """How many claims of each paper came out how, as a table whose first column leads to `target`."""
-    claims = ledger.load(Path(root) / CLAIMS)
     rows = rows[[not claims[id].ours for id in rows.id]]
     lines = [f"| paper | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
     counts = []
@@ -270,14 +267,14 @@ def _power(found):
 
 def made(root):
     """What everything should be, path -> text; and the deep rows that are left out."""
-    rows, left_out = collect(root)
+    (rows, left_out), claims = collect(root), ledger.load(Path(root) / CLAIMS)
     table = rows.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     readme = (Path(root) / README).read_text(encoding="utf-8")
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     require(begin and end, README, "", f"must have the marks {BEGIN!r} and {END!r}, in this order")
-    return {LEDGER: table, REPORT: report(rows, root),
-            README: f"{before}{BEGIN}\n\n{results(rows, root)}\n{END}{after}"}, left_out
+    return {LEDGER: table, REPORT: report(rows, claims, root),
+            README: f"{before}{BEGIN}\n\n{results(rows, claims, root)}\n{END}{after}"}, left_out
 
 
 def stale(root, texts):

@@ -319,8 +319,8 @@ def _faults(row, claim):
 def summary(rows, claims):
     """One line per claim: what becomes of it (a verdict or ONLY), and in words, with readings that would change it.
 
-    A case that another reading leaves aside keeps its primary verdict under it. What holds only as repaired is
-    contradicted.
+    A case that another reading leaves aside keeps its primary verdict under it. A repair changes no verdict; that a
+    claim holds so is told.
 
     Parameters
     ----------
