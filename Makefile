@@ -1,7 +1,7 @@
 # The interface of the compendium; `make help` lists what it can do. Works with GNU make 3.81 (macOS) and later.
 
-NOTEBOOKS = omega_ucb budget_ucb kube suak cost_subsidy $(foreach name,tournament extend,$(if \
-  $(and $(wildcard notebooks/$(name).ipynb),$(wildcard params/paper/$(name).yaml)),$(name)))
+# The chapters, in the order of the book.
+NOTEBOOKS := $(shell cat notebooks/chapters.txt)
 
 # Those whose claims are judged on more replications by `make deep`.
 STUDIES = $(filter $(patsubst params/deep/%.yaml,%,$(wildcard params/deep/*.yaml)),$(NOTEBOOKS))
@@ -20,10 +20,10 @@ endif
 export PYTHONPATH := $(CURDIR)/lib$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # What the results depend on besides the notebook and its parameters.
-CODE := $(shell find lib/costbandits -name '*.py') requirements.lock $(wildcard params/claims.yaml data/*.csv)
+CODE := $(shell find lib -name '*.py') requirements.lock $(wildcard claims/*.yaml data/*.csv)
 # What the law of Thompson sampling depends on.
-THOMPSON = tests/test_thompson.py tests/reference.py $(filter requirements.lock lib/costbandits/policies/%.py \
-  $(patsubst %,lib/costbandits/%.py,engine stacks stops distributions bandits simulate regret),$(CODE))
+THOMPSON = tests/policies/test_thompson.py tests/reference.py $(filter requirements.lock \
+  $(patsubst %,lib/costbandits/%/\%.py,environments engine policies studies),$(CODE))
 ADS := $(wildcard data/KAG_conversion_data.csv)
 
 ALL = $(NOTEBOOKS:%=$(BUILD)/%.done)
@@ -32,7 +32,7 @@ DEEP = $(STUDIES:%=$(BUILD)/deep/%.done)
 UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manifest.json),,$(BUILD)/$(name).done)) \
   $(foreach name,$(STUDIES),$(if $(wildcard figures/deep/$(name)/manifest.json),,$(BUILD)/deep/$(name).done)) \
   $(if $(and $(wildcard figures/ledger.csv),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
-RUN = $(PY) -m costbandits.notebooks --build $(BUILD)
+RUN = $(PY) -m compendium --build $(BUILD)
 
 # Jupyter's own environment comes before whatever kernels and settings the user has.
 export JUPYTER_PREFER_ENV_PATH = 1
@@ -52,13 +52,13 @@ quick: $(QUICK)  ## the same at a small scale, as a smoke run; results stay in b
 	@echo "Up to date: $(NOTEBOOKS:%=$(BUILD)/quick/figures/%)"
 
 test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed notebooks compared with a new run
-	$(PY) -m ruff check lib tests
+	$(PY) -m ruff check lib tests benchmarks
 	@mkdir -p $(BUILD)
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -n auto --dist loadfile \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
 deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
-	@$(PY) -m costbandits.compendium
+	@$(PY) -m compendium.report
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
 lab: $(READY)  ## JupyterLab on the notebooks
@@ -68,8 +68,8 @@ refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(RUN) refresh
 
 bench: $(READY)  ## the benchmark table, and what a million replications would cost
-	@$(PY) -m costbandits.bench
-	@$(PY) -m costbandits.scaling
+	@$(PY) benchmarks/speed.py
+	@$(PY) benchmarks/scaling.py
 
 lock:  ## resolve requirements.in again into requirements.lock
 	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \
@@ -107,12 +107,12 @@ $(DEEP): $(BUILD)/deep/%.done: notebooks/%.ipynb params/deep/%.yaml $(CODE) $(BU
 # That fast Thompson sampling is exact, tested at 30 times the usual size.
 $(BUILD)/deep/thompson.done: $(THOMPSON) | $(READY)
 	@mkdir -p $(@D)
-	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/test_thompson.py
+	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/policies/test_thompson.py
 	@touch $@
 
 # It writes one of the files that it depends on, so its stamp is as old as its end.
 $(BUILD)/compendium.done: $(ALL) README.md $(wildcard figures/*/manifest.json figures/deep/*/manifest.json)
-	@$(PY) -m costbandits.compendium
+	@$(PY) -m compendium.report
 	@touch $@
 
 # The tournament reads what SUAK's notebook has published.

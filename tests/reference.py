@@ -12,14 +12,13 @@ import sys
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from math import inf, log, sqrt
-from pathlib import Path
 
 import numpy as np
 
 import costbandits as cb
-from costbandits import engine
-from costbandits.policies import Policy, Problem
-from costbandits.stacks import Stacks
+from costbandits.engine import loops as engine
+from costbandits.engine.stacks import Stacks
+from costbandits.policies.base import Policy, Problem
 
 FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.generalized_bernoulli,
             "beta": cb.instances.beta}
@@ -280,8 +279,9 @@ def in_plain_python(module, expression):
     """The value (as JSON) of an expression of a test module in a process that does not compile; `m` is the module."""
     code = (f"import json, reference, {module} as m;"
             f"print(json.dumps([hasattr(reference.engine.settle, 'py_func'), {expression}]))")
-    done = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], cwd=Path(__file__).parent,
-                          check=True, text=True, capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
+    done = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], check=True,
+                          text=True, capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
+                                                               "PYTHONPATH": os.pathsep.join(sys.path)})
     compiled, value = json.loads(done.stdout)
     assert hasattr(engine.settle, "py_func") and not compiled
     return value

@@ -8,69 +8,35 @@
 
 import importlib
 
-from . import instances, regret
-from .bandits import Bandit, LinearBandit
-from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal, check_sampler
-from .policies import (
-    BTS,
-    CB,
-    CSETC,
-    CSTS,
-    CSUCB,
-    CUCB,
-    IUCB,
-    KUBE,
-    MUCB,
-    SUAK,
-    UCB1,
-    UCBB2,
-    UCBBV1,
-    VUCBBV1,
-    BGreedy,
-    BlindETC,
-    BudgetCB,
-    BudgetUCB,
-    ChoosePolicy,
-    CommitOnce,
-    EpsilonFirst,
-    EpsilonGreedy,
-    FractionalKUBE,
-    IndexPolicy,
-    KnownMeans,
-    OmegaStarUCB,
-    OmegaUCB,
-    OnePhaseSkip,
-    PairwiseElimination,
-    PrimalDualSkip,
-    UCBSCPlus,
-    UCBSimplexSkip,
-    choose,
-    index,
-    tally,
-)
-from .simulate import Reduced, Runs, join, simulate
-from .stops import AnytimeBudget, Budget, HardBudget, Horizon
-from .store import StoreError
+from . import policies
+from .engine.stops import AnytimeBudget, Budget, HardBudget, Horizon
+from .environments import instances
+from .environments.bandits import Bandit, LinearBandit
+from .environments.distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal, check_sampler
+from .policies import *  # noqa: F403
+from .studies.runs import Reduced, Runs, join
+from .studies.simulate import simulate
+from .studies.store import StoreError
+
+__version__ = "0.2.0"
 
 # Loaded when first used: they bring pandas, matplotlib or scipy along.
-_LATER = {"ads": None, "bounds": None, "factory": None, "figures": None, "intervals": None, "ledger": None,
-          "optimum": None, "polytopes": None, "progress": None, "statistics": None, "asymmetric_interval": "intervals",
-          "paired": "statistics"}
+_ROOMS = {"environments": ("ads", "distributions", "polytopes"), "studies": ("progress",),
+          "theory": ("bounds", "coverage", "factory", "intervals", "optimum"),
+          "analysis": ("figures", "ledger", "regret", "statistics"),
+          "theory.intervals": ("asymmetric_interval",), "analysis.statistics": ("paired",)}
+_LATER = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = ["AnytimeBudget", "BGreedy", "BTS", "Bandit", "Bernoulli", "Beta", "BlindETC", "Budget", "BudgetCB",
-           "BudgetUCB", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "ChoosePolicy", "CommitOnce", "Constant", "Discrete",
-           "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "HardBudget", "Horizon", "IUCB", "IndexPolicy", "KUBE",
-           "KnownMeans", "LinearBandit", "MUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PairwiseElimination",
-           "PrimalDualSkip", "Reduced", "Runs", "SUAK", "StoreError", "TruncatedNormal", "UCB1", "UCBB2", "UCBBV1",
-           "UCBSCPlus", "UCBSimplexSkip", "VUCBBV1", "check_sampler", "choose", "index", "instances", "join", "regret",
-           "simulate", "tally", *_LATER]
+__all__ = ["AnytimeBudget", "Bandit", "Bernoulli", "Beta", "Budget", "Constant", "Discrete", "HardBudget", "Horizon",
+           "LinearBandit", "Reduced", "Runs", "StoreError", "TruncatedNormal", "check_sampler", "instances", "join",
+           "simulate", *policies.__all__, *_LATER]
 
 
 def __getattr__(name):
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f".{_LATER[name] or name}", __name__)
-    return getattr(module, name) if _LATER[name] else module
+    room = importlib.import_module(f".{_LATER[name]}", __name__)
+    return getattr(room, name, None) or importlib.import_module(f".{name}", room.__name__)
 
 
 def __dir__():

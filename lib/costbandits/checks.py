@@ -4,6 +4,10 @@ import math
 import numbers
 import types
 
+# Relative. What differs by less is equal but for rounding: 0.07 * 100 is 7.000000000000001, and ten times 0.1 add up
+# to 0.9999999999999999.
+ROUNDING = 1e-12
+
 
 def require(ok, name, value, allowed):
     """Raise ValueError naming the argument, its value and what is allowed, unless `ok`."""

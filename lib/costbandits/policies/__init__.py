@@ -1,6 +1,6 @@
 """Policies: one module per paper, and the classics that several papers compare with."""
 
-from .base import ChoosePolicy, IndexPolicy, Policy, Problem, choose, index
+from .base import ChoosePolicy, IndexPolicy, choose, index
 from .budget_ucb import UCBBV1, VUCBBV1, BudgetUCB
 from .classics import CUCB, IUCB, MUCB, UCB1, UCBB2, BGreedy, EpsilonGreedy, UCBSCPlus
 from .cost_subsidy import CSETC, CSTS, CSUCB, BlindETC, CommitOnce, PairwiseElimination
@@ -14,5 +14,5 @@ from .thompson import BTS
 __all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KUBE", "MUCB", "SUAK", "UCB1", "UCBB2", "UCBBV1",
            "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce", "EpsilonFirst",
            "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip",
-           "PairwiseElimination", "Policy", "PrimalDualSkip", "Problem", "UCBSCPlus", "UCBSimplexSkip", "choose",
+           "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose",
            "index", "tally"]

@@ -7,8 +7,8 @@ from dataclasses import astuple, dataclass, is_dataclass
 import numba as nb
 import numpy as np
 
-from .. import engine
 from ..checks import count, require
+from ..engine import loops as engine
 from .rules import compiled, require_current
 
 

@@ -18,11 +18,9 @@ import numba as nb
 import numpy as np
 from numba import types as T
 
-from ..checks import count, require, share
-from ..engine import RUNNING, kernel, pull, settle
+from ..checks import ROUNDING, count, require, share
+from ..engine.loops import RUNNING, kernel, pull, settle
 from .base import Policy, require_known_costs
-
-TOLERANCE = 1e-12          # relative
 
 _floats, _ints, _table = T.float64[::1], T.int64[::1], T.float64[:, ::1]
 
@@ -42,7 +40,7 @@ def cheapest(alpha, standard, arms):
         if arms[standard, k] > arms[standard, best]:
             best = k
     bar = (1.0 - alpha) * arms[standard, best]
-    bar -= TOLERANCE * abs(bar)
+    bar -= ROUNDING * abs(bar)
     for k in range(arms.shape[1]):
         if arms[UPPER, k] >= bar and (arm < 0 or arms[PRICE, k] < arms[PRICE, arm]):
             arm = k

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types as T
 
 from ..checks import number, positive, require
-from ..engine import INDEX, RUNNING, above, around, finish, kernel, pull, safe_below, seek, settle
+from ..engine.loops import INDEX, RUNNING, above, around, finish, kernel, pull, safe_below, seek, settle
 from .base import ChoiceRule, IndexRule, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]

@@ -16,7 +16,7 @@ import numpy as np
 from numba import types as T
 
 from ..checks import number, positive, require
-from ..engine import RUNNING, kernel, pull, settle
+from ..engine.loops import RUNNING, kernel, pull, settle
 from .base import Policy
 from .budget_ucb import lower_bound, warn_of_lower_bound
 

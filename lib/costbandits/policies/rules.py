@@ -15,8 +15,8 @@ import numba as nb
 import numpy as np
 from numba.core import errors
 
-from .. import fingerprint
 from ..checks import require
+from ..engine import fingerprint
 
 ALLOWED = ("a rule is compiled: it may use numbers, arrays, loops, functions of math and numpy, and your own under "
            "@numba.njit, but no other Python objects")

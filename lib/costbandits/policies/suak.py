@@ -16,8 +16,9 @@ import numba as nb
 import numpy as np
 from numba import types as T
 
-from ..checks import number, positive, require
-from ..engine import IDLE, NO_SUCH_ARM, RUNNING, SKIP, TOO_DEAR, kernel, pull, ready, settle
+from ..checks import ROUNDING, number, positive, require
+from ..engine.loops import IDLE, NO_SUCH_ARM, RUNNING, SKIP, TOO_DEAR, kernel, pull, ready, settle
+from ..environments.hull import bridge
 from .base import Policy
 
 _floats, _ints, _table = T.float64[::1], T.int64[::1], T.float64[:, ::1]
@@ -68,35 +69,6 @@ def by_rounds(rule, told, params, hull, kept, rng, pool, table, filled, shift, n
         status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
                         max_rounds)
     return status
-
-
-@nb.njit(error_model="numpy")
-def bridge(mu, rho, rate):
-    """The best base (low, high): of the mixtures with a mean cost of at most `rate`, one with the largest reward.
-
-    The last entry of mu and rho is the null arm. `low` costs at most `rate` and `high` more; high = -1 if low is best
-    alone, the lowest position if several are. Each end in turn is chosen for the other, which never makes the mixture
-    worse.
-    """
-    low, high, slope = mu.size - 1, -1, 0.0
-    for k in range(mu.size - 1):
-        if rho[k] <= rate and mu[k] > mu[low]:
-            low = k
-    for _ in range(2 * mu.size):
-        found = high
-        for k in range(mu.size - 1):
-            if rho[k] > rate and mu[k] - mu[low] > slope * (rho[k] - rho[low]):
-                found, slope = k, (mu[k] - mu[low]) / (rho[k] - rho[low])
-        if found == high:
-            break
-        high, found = found, low
-        for k in range(mu.size):
-            if rho[k] <= rate and mu[high] - mu[k] < slope * (rho[high] - rho[k]):
-                found, slope = k, (mu[high] - mu[k]) / (rho[high] - rho[k])
-        if found == low:
-            break
-        low = found
-    return low, high
 
 
 @nb.njit(error_model="numpy")
@@ -336,7 +308,7 @@ class SUAK(_Anytime):
 
     def rehearse(self, name, problem):
         super().rehearse(name, problem)
-        if np.isclose(problem.cost_means, problem.rate, rtol=1e-12, atol=0).any():
+        if np.isclose(problem.cost_means, problem.rate, rtol=ROUNDING, atol=0).any():
             warnings.warn(f"an arm costs c = {problem.rate} in expectation: SUAK can never tell on which side it is",
                           stacklevel=2)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import types as T
 
 from ..checks import require
-from ..engine import RUNNING, kernel, pull, settle
+from ..engine.loops import RUNNING, kernel, pull, settle
 from .base import ChoiceRule, choose, require_soft
 
 

@@ -1,0 +1,355 @@
+"""`make bench`: what things cost, measured in one run and written as a text table.
+
+Times are the best of several, in nanoseconds per pull *beyond sampling*: the stacks are drawn before the clock
+starts. Rivals in the same run are what a good user would write instead: a plain Numba loop that evaluates every
+index in every round, and NumPy vectorised over replications.
+"""
+
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from math import log, sqrt
+
+import numba as nb
+import numpy as np
+
+import costbandits as cb
+from compendium import publication
+from costbandits.engine.loops import loops as engine
+from costbandits.engine.stacks import ORDER, POLICY, Stacks, stream
+from costbandits.policies.base import IndexRule, Problem
+
+ARMS = (10, 100, 1000)
+FAMILIES = {
+    "Bernoulli": cb.instances.bernoulli,
+    "discrete": cb.instances.generalized_bernoulli,
+    "Beta": cb.instances.beta,
+}
+POLICIES = {
+    "omega-UCB 1/4": cb.OmegaUCB(0.25),
+    "omega-UCB 1": cb.OmegaUCB(1.0),
+    "omega*-UCB 1/4": cb.OmegaStarUCB(0.25),
+    "m-UCB": cb.MUCB(),
+    "c-UCB": cb.CUCB(),
+    "i-UCB": cb.IUCB(),
+    "Budget-UCB": cb.BudgetUCB(),
+    "UCB-BV1": cb.UCBBV1(),
+    "vUCB-BV1": cb.VUCBBV1(),
+    "UCB1": cb.UCB1(),
+    "UCB-SC+": cb.UCBSCPlus(),
+    "UCB-B2": cb.UCBB2(),
+    "b-greedy": cb.BGreedy(),
+    "eps-greedy": cb.EpsilonGreedy(1.0, 0.1),
+    "BTS": cb.BTS(),
+    "BTS (naive)": cb.BTS(naive=True),
+}
+EXPERIMENT = {
+    "omega 1/4": cb.OmegaUCB(0.25),
+    "omega* 1/4": cb.OmegaStarUCB(0.25),
+    "omega 1": cb.OmegaUCB(1.0),
+    "m": cb.MUCB(),
+    "c": cb.CUCB(),
+    "i": cb.IUCB(),
+    "Budget-UCB": cb.BudgetUCB(),
+    "UCB-SC+": cb.UCBSCPlus(),
+}
+
+
+def full_budget(bandit):
+    """The omega-UCB paper's budget."""
+    return cb.Budget(1.5e5 * float(bandit.cost_means.min()))
+
+
+def timed(policy, make, stop, replication, repeats, **options):
+    """Seconds and pulls of one run on drawn stacks, the best of several."""
+    bandit, times = make(stream(0, replication, 0)), []
+    order, rule = stream(0, replication, ORDER).permutation(bandit.K), stop(bandit)
+    stacks, (top, *limits), last = Stacks(bandit, 0, replication, order), rule.limits(bandit), np.ones(1)
+    problem = Problem.of(bandit, rule, order)
+    for _ in range(repeats + 1):
+        run = engine.Run(stacks, rule.marks(last), 10**8, top[order], *limits, rule.ends(last))
+        start = time.perf_counter()
+        policy.play(run, problem, stream(0, replication, POLICY), **options)
+        times.append(time.perf_counter() - start)
+    # The first one also drew the stacks.
+    return min(times[1:]), int(run.clock[0])
+
+
+def cost_of_a_pull(policy, make, lazy=None, replications=3, repeats=2, stop=full_budget):
+    """Nanoseconds per pull beyond sampling, over a few instances; each run is repeated on drawn stacks."""
+    options = {} if lazy is None else {"lazy": lazy}
+    runs = [timed(policy, make, stop, replication, repeats, **options) for replication in range(replications)]
+    return 1e9 * sum(seconds for seconds, _ in runs) / sum(pulls for _, pulls in runs)
+
+
+def policies():
+    """Table of ns per pull: each policy, lazy and full scan, by family and K."""
+    yield f"{'ns per pull beyond sampling':30}" + "".join(
+        f"{f'{family} K={K}':>18}" for family in FAMILIES for K in ARMS
+    )
+    for label, policy in POLICIES.items():
+        for lazy in (True, False) if isinstance(policy, IndexRule) else (None,):
+            cells = [
+                cost_of_a_pull(policy, make(K), lazy, *((1, 1) if K > 100 else (3, 2)))
+                for make in FAMILIES.values()
+                for K in ARMS
+            ]
+            how = {True: " (lazy)", False: " (full scan)", None: ""}[lazy]
+            yield f"{label + how:30}" + "".join(f"{cell:18.0f}" for cell in cells)
+    yield "(Beta, K=1000: its smallest cost is so small that the budget ends among the first pulls of the arms.)"
+
+
+def _ads():
+    """The advertisement settings; those of the stand-in where no file is named and none is in its place."""
+    try:
+        return cb.ads.settings()
+    except FileNotFoundError:
+        if os.environ.get(cb.ads.VARIABLE):
+            raise
+        return cb.ads.settings(standin=True)
+
+
+def thompson(replications=10):
+    """Thompson sampling by Chernoff bells against drawing every arm, on the omega-UCB paper's settings."""
+    yield f"{'Thompson sampling, ns per pull beyond sampling':50}{'bells':>10}{'every arm':>12}{'ratio':>8}"
+
+    def row(label, make, replications, naive):
+        bells, every = (cost_of_a_pull(cb.BTS(how), make, None, number, 1)
+                        for how, number in ((False, replications), (True, naive)))
+        return every / bells, f"{label:50}{bells:10.0f}{every:12.0f}{every / bells:8.1f}"
+
+    for family, make in FAMILIES.items():
+        for K in (10, 50, 100):
+            yield row(f"{family}, K={K}", make(K), replications, replications if K == 10 else 3)[1]
+    for kind in ("bernoulli", "beta"):
+        rows = [row(f"advertisement {setting.name}, {kind}, K={setting.K}", cb.instances.ads(setting, kind), 3, 1)
+                for setting in _ads() if setting.K >= 10]
+        yield from (line for _, line in (min(rows), max(rows)))
+        yield f"(the least and the most favourable of {len(rows)} advertisement settings with K >= 10, {kind})"
+
+
+@cb.choose
+def sorting_kube(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """KUBE as Algorithm 1 has it: sort all arms and fill what is left of the budget, in every round."""
+    K, costs, left = len(n), problem[1:], problem[0] - memory[0]
+    arm = t - 1
+    if t > K:
+        density = (reward / n + np.sqrt(2 * log(t) / n)) / costs
+        filling, items = np.zeros(K), 0.0
+        for k in np.argsort(-density):
+            filling[k] = np.floor(left / costs[k])
+            left -= filling[k] * costs[k]
+            items += filling[k]
+        at, arm = rng.random() * items, 0
+        while at >= filling[arm]:
+            at -= filling[arm]
+            arm += 1
+    memory[0] += costs[arm]
+    return arm
+
+
+def knapsacks(total=1e5):
+    """Known costs and a hard budget: KUBE and its rivals, the loop that sorts, sampling, the exact optimum."""
+    def told(problem):
+        return np.concatenate([[problem.budget], problem.cost_means])
+
+    rivals = {"KUBE": cb.KUBE(), "fractional KUBE": cb.FractionalKUBE(), "epsilon-first 0.1": cb.EpsilonFirst(0.1),
+              "KUBE, sorting in every round": cb.ChoosePolicy(sorting_kube, memory=lambda K: 1, prepare=told)}
+    yield f"{'known costs U(1, 20), B = 1e5, ns per pull':50}" + "".join(f"{f'K={K}':>10}" for K in ARMS)
+    for label, policy in rivals.items():
+        cells = [cost_of_a_pull(policy, cb.instances.knapsack(K), stop=lambda _: cb.HardBudget(total)) for K in ARMS]
+        yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
+    law = cb.instances.knapsack(1)(np.random.default_rng(0)).rewards[0]
+    start, rng = time.perf_counter(), np.random.default_rng(0)
+    for _ in range(100):
+        law.sample(rng, 64 * 256)
+    yield f"{'sampling a truncated normal reward':50}{1e9 * (time.perf_counter() - start) / 100 / 64 / 256:10.1f} ns"
+    cb.optimum.knapsack([1.0], [1.0], 1.0)      # loads the compiled code
+    for B in (1e3, 1e4, 1e5, 1e6):
+        times = []
+        for replication in range(200):
+            bandit = cb.instances.knapsack(100)(stream(0, replication, 0))
+            start = time.perf_counter()
+            cb.optimum.knapsack(bandit.reward_means, bandit.cost_means, B)
+            times.append(1e3 * (time.perf_counter() - start))
+        yield (f"{f'exact knapsack optimum, K=100, B={B:.0e}':50}{np.median(times):10.2f} ms at the median, "
+               f"{max(times):.2f} at most, 200 instances")
+
+
+def linear(d=10, total=5000.0):
+    """Linear arms: Budget-CB and CB over 100 and 1,024 vertices."""
+    arms = {100: np.random.default_rng(0).uniform(0.3, 1, (100, d)),
+            2**d: cb.polytopes.box(np.full(d, 0.3), np.ones(d))}
+    yield f"{f'linear arms, d = {d}, B = {total:g}, ns per pull':50}" + "".join(f"{f'K={K}':>10}" for K in arms)
+    for label, policy in {"Budget-CB": cb.BudgetCB(), "CB": cb.CB()}.items():
+        cells = [cost_of_a_pull(policy, cb.instances.linear(x), None, 1, 1, lambda _: cb.Budget(total))
+                 for x in arms.values()]
+        yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
+
+
+def anytime(rounds=2_500_000):
+    """An anytime budget, on the eight arms of Elumar et al., Fig. 2."""
+    means = (0.35, 0.45, 0.52, 0.72, 0.84, 0.9, 0.92, 0.9), (0.25, 0.3, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85)
+    bandit = cb.Bandit(*([cb.Beta(10 * m, 10 * (1 - m)) for m in side] for side in means))
+    policies = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip()}
+    yield f"{f'anytime budget, K = 8, {rounds:,} rounds, ns per round':50}"
+    for label, policy in policies.items():
+        cost = cost_of_a_pull(policy, lambda rng: bandit, None, 1, 1, lambda _: cb.AnytimeBudget(0.5, rounds))
+        yield f"{label:50}{cost:10.0f}"
+    start = time.process_time()
+    cb.simulate(policies, bandit, cb.AnytimeBudget(0.5, rounds), 10, n_jobs=-1)
+    yield f"{'10 runs of all four, with sampling':50}{time.process_time() - start:10.1f} CPU-s"
+
+
+def subsidy(rounds=100_000):
+    """Cost subsidy: Bernoulli arms of similar means at known costs, and the grid of Sinha et al., Fig. 2."""
+    def arms(K):
+        rng = np.random.default_rng(K)
+        return cb.Bandit([cb.Bernoulli(p) for p in rng.uniform(0.4, 0.5, K)], [cb.Constant(c) for c in rng.random(K)])
+
+    yield f"{f'cost subsidy, {rounds:,} rounds, ns per round':50}" + "".join(f"{f'K={K}':>10}" for K in (2, 10, 100))
+    policies = {"CS-UCB": cb.CSUCB(0.1), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1)}
+    for label, policy in policies.items():
+        cells = [cost_of_a_pull(policy, lambda rng, K=K: arms(K), None, 2, 2, lambda _: cb.Horizon(rounds))
+                 for K in (2, 10, 100)]
+        yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
+    start = time.process_time()
+    for mean in np.arange(0.3, 0.605, 0.01):
+        pair = cb.Bandit([cb.Bernoulli(mean), cb.Bernoulli(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
+        cb.simulate(policies, pair, cb.Horizon(5000), 100, checkpoints=1)
+    yield f"{'100 runs of all three at each of 31 means':50}{time.process_time() - start:10.1f} CPU-s"
+
+
+def sampling():
+    """Ns per sampled pair of reward and cost."""
+    rng = np.random.default_rng(0)
+    for family, make in FAMILIES.items():
+        bandit = make(1)(rng)
+        times = []
+        for replication in range(5):
+            start, stacks = time.perf_counter(), Stacks(bandit, 0, replication, [0])
+            while stacks.filled[0] < 200_000:
+                stacks.grow(0)
+            times.append((time.perf_counter() - start) / stacks.filled[0])
+        yield f"{'sampling a pair, ' + family:50}{1e9 * min(times):10.1f} ns"
+
+
+@nb.njit(error_model="numpy")
+def plain_numba(rewards, costs, budget, rho, rng):
+    """omega-UCB as a good user would write it: one loop, every index in every round, sampling on the way."""
+    K, t, spent = len(rewards), 0, 0.0
+    n, r, c = np.zeros(K), np.zeros(K), np.zeros(K)
+    while spent < budget:
+        arm, best, z2 = t, -1.0, 2 * rho * log(t + 1)
+        for k in range(K if t >= K else 0):
+            w, m, q = z2 / n[k], r[k] / n[k], c[k] / n[k]
+            upper = min((2 * m + w + sqrt(w * (4 * m * (1 - m) + w))) / (2 * (1 + w)), 1.0)
+            lower = (2 * q * q) / (2 * q + w + sqrt(w * (4 * q * (1 - q) + w)))
+            index = upper / lower if q > 0 else np.inf
+            if index > best:
+                arm, best = k, index
+        reward, cost = 1.0 * (rng.random() < rewards[arm]), 1.0 * (rng.random() < costs[arm])
+        n[arm] += 1
+        r[arm] += reward
+        c[arm] += cost
+        spent += cost
+        t += 1
+    return t
+
+
+def numpy_over_replications(K, replications, rounds, rho=0.25):
+    """omega-UCB vectorised over replications, one NumPy step per round; seconds per pull."""
+    rng = np.random.default_rng(0)
+    rewards, costs = rng.random((replications, K)), rng.uniform(0.01, 1, (replications, K))
+    n, r, c, rows = (
+        np.ones((replications, K)),
+        1.0 * (rng.random(rewards.shape) < rewards),
+        1.0 * (rng.random(costs.shape) < costs),
+        np.arange(replications),
+    )
+    start = time.perf_counter()
+    for t in range(K + 1, K + 1 + rounds):
+        w, m, q = 2 * rho * np.log(t) / n, r / n, c / n
+        upper = np.minimum((2 * m + w + np.sqrt(w * (4 * m * (1 - m) + w))) / (2 * (1 + w)), 1)
+        lower = 2 * q * q / (2 * q + w + np.sqrt(w * (4 * q * (1 - q) + w)))
+        arm = np.where(q > 0, upper / np.where(q > 0, lower, 1), np.inf).argmax(axis=1)
+        n[rows, arm] += 1
+        r[rows, arm] += rng.random(replications) < rewards[rows, arm]
+        c[rows, arm] += rng.random(replications) < costs[rows, arm]
+    return (time.perf_counter() - start) / rounds / replications
+
+
+def rivals():
+    """What a good user would write instead, for omega-UCB on Bernoulli arms, as ratios."""
+    plain_numba(np.ones(2) / 2, np.ones(2) / 2, 5.0, 0.25, np.random.default_rng(0))
+    for K in (10, 100):
+        ours, make = cost_of_a_pull(cb.OmegaUCB(0.25), cb.instances.bernoulli(K)), cb.instances.bernoulli(K)
+        seconds = pulls = 0
+        for replication in range(3):
+            bandit = make(stream(0, replication, 0))
+            start = time.perf_counter()
+            pulls += plain_numba(
+                bandit.reward_means, bandit.cost_means, full_budget(bandit).total, 0.25, np.random.default_rng(0)
+            )
+            seconds += time.perf_counter() - start
+        for what, cost in (
+            ("plain Numba loop", 1e9 * seconds / pulls),
+            ("NumPy over 100 replications", 1e9 * numpy_over_replications(K, 100, 2000)),
+        ):
+            yield f"{what + f', omega-UCB, K={K}':50}{cost:10.0f} ns a pull, {cost / ours:.1f} x ours ({ours:.0f} ns)"
+
+
+def experiment():
+    """CPU seconds and peak memory of the paper's nine synthetic settings, 100 replications, 8 index policies."""
+    start, total = time.process_time(), 0
+    for make in FAMILIES.values():
+        for K in (10, 50, 100):
+            runs = cb.simulate(
+                EXPERIMENT, make(K), full_budget, 100, n_jobs=-1, reduce=lambda runs: {"rounds": runs.rounds[:, :, -1]}
+            )
+            total += int(runs["rounds"].sum())
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1024)
+    yield f"{'synthetic experiment, 9 x 100 x 8 policies':50}{seconds:10.1f} CPU-s, {total:,} pulls, {peak:.0f} MB"
+
+
+def _start(cache, what):
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", what], check=True, env={**os.environ, "NUMBA_CACHE_DIR": cache})
+    return time.perf_counter() - start
+
+
+def start_up():
+    """Seconds from nothing to an imported library and to the end of a small study; cold is without compiled code."""
+    study = ("import costbandits as cb; "
+             "cb.simulate({'omega': cb.OmegaUCB(), 'BTS': cb.BTS()}, cb.instances.bernoulli(10), cb.Budget(100))")
+    bare = min(_start("", "pass") for _ in range(3))
+    with tempfile.TemporaryDirectory() as cache:
+        cold = _start(cache, study)
+        warm, imported = (min(_start(cache, what) for _ in range(3)) for what in (study, "import costbandits"))
+    for what, seconds in (("import", imported), ("import and a first study, compiled before", warm),
+                          ("import and a first study, with its compilation", cold)):
+        yield f"{what:50}{seconds - bare:10.2f} s"
+
+
+def main(path="benchmarks/BENCHMARKS.txt"):
+    """Run all, print as it goes, and write the table at the end."""
+    lines = [
+        f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {nb.__version__}, {platform.machine()}, "
+        f"{os.cpu_count()} cores"
+    ]
+    print(lines[0], flush=True)
+    # The experiment comes first: its peak memory would include whatever ran before.
+    for part in (experiment, start_up, sampling, rivals, thompson, knapsacks, linear, anytime, subsidy, policies):
+        for line in ("", *part()):
+            print(line, flush=True)
+            lines.append(line)
+    publication.replace(path, "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

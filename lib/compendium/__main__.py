@@ -1,0 +1,238 @@
+"""The command behind the Makefile: run a notebook under a profile and publish its results, or execute it in place.
+
+    python -m compendium run omega_ucb --profile paper
+    python -m compendium refresh
+
+Both work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
+its own below `build/`, and publishes only when the whole notebook has succeeded: figures, tables and ledger rows of the
+paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`; ledger and
+findings of the deep profile, which shares the paper profile's store, also to `figures/deep/<notebook>/`.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from costbandits.checks import require
+from costbandits.studies.store import StoreError
+
+from . import page, plan, publication
+from .terminal import Line, say
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+                     "language_info": {"name": "python"}}
+
+class Failed(Exception):
+    """The work was begun and could not be done; the message is for the reader."""
+
+
+def run(order, among=()):
+    """Execute the notebook of a `plan.Plan`, then publish; a line that says what was published.
+
+    Parameters
+    ----------
+    order : plan.Plan
+    among : sequence of str
+        The notebooks that a command runs one after the other, to say how far it is; may be empty.
+
+    Raises
+    ------
+    Failed
+        If the notebook fails or its results cannot be published. What it has left is kept for inspection.
+    ValueError
+        If another run of this notebook is under way.
+    ModuleNotFoundError
+        If a package is missing that the run or its page needs.
+    """
+    from .execution import Execution, with_papermill
+    page.require_packages()      # one that is missing shows now and not after hours
+    where = f", notebook {among.index(order.name) + 1} of {len(among)}" if among else ""
+    line = Line(f"{order.name} ({order.profile}{where})")
+    with _scratch(order.home, order.name) as scratch, _told(order.name, f"Nothing is published; see {_short(scratch)}"):
+        if sum(publication.complete(folder) for folder in (order.folder, order.ledger) if folder):
+            say(f"{order.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
+        output, executed, html = (scratch / name for name in ("output", f"{order.name}.ipynb", f"{order.name}.html"))
+        output.mkdir()
+        work = with_papermill(order.source, executed, {**order.parameters, "output": str(output)})
+        notebook = Execution(work, scratch, order.source.parent).watched(line, order.cells)
+        line.show("writing HTML", topic="HTML")
+        html.write_text(page.html(notebook, order, output), encoding="utf-8")
+        line.show("publishing", topic="publication")
+        _ignore_signals()      # from here on it takes less than a second, and is done or not done
+        _set_aside(output)
+        changed = publication.publish(output, order.folder, order.record)
+        if order.ledger:
+            publication.publish(output, order.ledger, order.record, only=("ledger*.csv", "story*.json"))
+        for path in (executed, html):
+            os.replace(path, order.home / path.name)
+        shutil.rmtree(scratch)
+        line.clear()
+    files = len(publication.manifest(order.folder)["files"])
+    return (f"{order.name} ({order.profile}), done in {line.elapsed()}: {files} files in {_short(order.folder)}, "
+            f"{len(changed)} of them new or changed; the notebook as {_short(order.home / order.name)}.html")
+
+
+def _set_aside(output):
+    """Let what a run without the real data tells not take the place of what the published figures say."""
+    story = output / "story.json"
+    if story.exists() and any(output.glob(f"*{publication.STANDIN}.*")):
+        os.replace(story, output / f"story{publication.STANDIN}.json")
+
+
+@contextlib.contextmanager
+def _told(name, consequence):
+    """Turn what can go wrong in a run into one message that ends with its consequence."""
+    from .execution import NotebookFailed
+    try:
+        yield
+    except publication.Unfinished as error:
+        raise Failed(f"{name}: {error}") from error
+    except (NotebookFailed, OSError, ValueError) as error:
+        raise Failed(f"{name}: {_text(error)}\n{consequence}") from error
+
+
+def refresh(root, name, build="build"):
+    """Execute a committed notebook in place with the defaults of its parameters; whether that changed it.
+
+    What differs between machines and moments is left out, so that the same results make the same bytes.
+
+    Raises
+    ------
+    Failed
+        If a cell fails or writes to stderr. The notebook stays as it is.
+    """
+    import nbformat
+
+    from .execution import Execution, as_it_is
+    root = Path(root).resolve()
+    path = root / "notebooks" / f"{name}.ipynb"
+    notebook = plan.read(root, name)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    line = Line(f"{name} (in place)")
+    with _scratch(root / build / "refresh", name) as scratch, _told(name, "The notebook stays as it is"):
+        Execution(as_it_is(notebook), scratch, path.parent).watched(line, len(notebook.cells))
+        shutil.rmtree(scratch)
+        for number, cell in enumerate(notebook.cells, 1):
+            for output in cell.get("outputs", []):
+                require(output.get("name") != "stderr", f"cell {number}, stderr", output.get("text"), "must stay empty")
+    for volatile in ("papermill", "widgets"):
+        notebook.metadata.pop(volatile, None)
+    notebook.metadata.update(NOTEBOOK_METADATA)
+    text = nbformat.writes(notebook) + "\n"
+    if path.read_text(encoding="utf-8") == text:
+        return False
+    publication.replace(path, text)
+    return True
+
+
+@contextlib.contextmanager
+def _scratch(home, name):
+    """A new folder to work in, for one run of a notebook at a time; those of earlier runs are removed."""
+    # A folder for each notebook: whatever two names begin or end with, their files do not meet.
+    stage = home / "stage" / name
+    stage.mkdir(parents=True, exist_ok=True)
+    with open(stage / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"notebook = {name!r}: is being run by another process; wait for it or end it") from None
+        # The kernel of a run that was killed may live for another second, so no two runs share a folder.
+        for old in stage.glob("run-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        scratch = Path(tempfile.mkdtemp(prefix="run-", dir=stage))
+        try:
+            yield scratch
+        except KeyboardInterrupt:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+
+
+def _short(path):
+    return os.path.relpath(path)
+
+
+def _text(error):
+    """An error in words, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error)
+
+
+@contextlib.contextmanager
+def _interruptible():
+    """Let each signal that ends a program raise KeyboardInterrupt, once: the clean-up is not interrupted again."""
+    def interrupt(*_):
+        _ignore_signals()
+        raise KeyboardInterrupt
+    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ignore_signals():
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _isolate(build):
+    """Keep the user's own start-up files out of the kernels, and the kernels' files out of the user's home."""
+    os.environ["IPYTHONDIR"] = str(Path(build).resolve() / "ipython")
+    os.environ["JUPYTER_RUNTIME_DIR"] = str(Path(build).resolve() / "jupyter")
+
+
+def main(arguments=None):
+    """The command; its exit status: 0, 1 for a failed notebook, 2 for bad input, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m compendium", description=__doc__.partition("\n")[0])
+    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
+    commands = parser.add_subparsers(dest="command", required=True)
+    runs = commands.add_parser("run", help="execute a notebook under a profile and publish its results")
+    runs.add_argument("notebook")
+    runs.add_argument("--profile", required=True, help="a folder of params/")
+    runs.add_argument("--among", nargs="+", default=(), metavar="NOTEBOOK", help="all that are run, to say how many")
+    refreshes = commands.add_parser("refresh", help="execute committed notebooks in place")
+    refreshes.add_argument("notebook", nargs="*", help="all by default")
+    options = parser.parse_args(arguments)
+    try:
+        with _interruptible():
+            _obey(options)
+    except KeyboardInterrupt:
+        return _say("interrupted: nothing published, finished replications are kept", 130)
+    except Failed as error:
+        return _say(error, 1)
+    except (ValueError, OSError, StoreError, ModuleNotFoundError) as error:
+        return _say(f"costbandits: {_text(error)}", 2)
+    return 0
+
+
+def _obey(options):
+    if options.command == "run":
+        order = plan.prepare(".", options.notebook, options.profile, options.build)
+        require(not options.among or order.name in options.among, "--among", options.among, f"must have {order.name!r}")
+        _isolate(options.build)
+        say(run(order, options.among), sys.stdout)
+        return
+    _isolate(options.build)
+    for name in options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb")):
+        print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")
+
+
+def _say(message, status):
+    say(message, sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""A notebook's code, told apart from its prose and outputs."""
+
+import json
+from pathlib import Path
+
+from costbandits.analysis.cell import short
+
+
+def cells(path):
+    """The cells of code of a notebook's file, as dicts with `id`, `execution_count` and `source` (a str)."""
+    raw = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in raw if cell["cell_type"] == "code"]
+
+
+def notebook(path):
+    """Digest of a notebook's code: an edit of prose does not change it."""
+    return short([cell["source"] for cell in cells(path)])

@@ -1,0 +1,154 @@
+"""One notebook in a kernel of its own, watched from the terminal.
+
+The notebook runs in a thread, so that the main thread is free for the progress line, and a signal meets it where it
+waits and nowhere else. The kernel is another process: it ends with the run, and by itself within a second or two if
+the run is killed.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import papermill
+from ipykernel.kernelspec import get_kernel_dict
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_core.utils import run_sync
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+from papermill.exceptions import PapermillExecutionError, strip_color
+
+from costbandits.studies.progress import VARIABLE
+
+from .terminal import Watcher
+
+PULSE = 0.2       # seconds between two looks at the progress
+TRACEBACK = 20    # lines of a failed cell's traceback to show
+
+
+class NotebookFailed(Exception):
+    """A cell raised, or the kernel died; the message is for the reader."""
+
+
+class Kernel(AsyncKernelManager):
+    """A kernel in this very Python, whatever kernels the user has registered under the notebook's name."""
+
+    def __init__(self, cwd, log, environment):
+        super().__init__(kernel_name="python3", transport_encryption="auto")
+        self._cwd, self._log_path, self._environment, self._cancelled = cwd, log, environment, False
+
+    @property
+    def kernel_spec(self):
+        return KernelSpec(**get_kernel_dict())
+
+    async def start_kernel(self, **options):
+        if self._cancelled:
+            raise DeadKernelError("interrupted")
+        with open(self._log_path, "w") as log:
+            await self._async_start_kernel(cwd=self._cwd, stdout=log, stderr=log,
+                                           env={**os.environ, **self._environment}, **options)
+
+    def kill(self):
+        """End the kernel and its workers at once, or keep it from starting."""
+        self._cancelled = True
+        if self.provisioner is not None and self.provisioner.pgid:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.provisioner.pgid, signal.SIGKILL)
+
+
+class Execution:
+    """Execute a notebook: `work(kernel, on_cell)` returns it executed.
+
+    Parameters
+    ----------
+    work : callable
+        Gets the kernel manager and a function to be called at each cell.
+    scratch, cwd : path
+        Folder for the kernel's log and progress messages; working directory of the kernel.
+    """
+
+    def __init__(self, work, scratch, cwd):
+        self._work, self._log = work, scratch / "kernel.log"
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.cell, self._result, self._error = 0, None, None
+        self.watcher = Watcher(scratch / "progress.jsonl")
+        # The debugger's warning about frozen modules would be the only line of most logs.
+        self._kernel = Kernel(cwd, self._log, {VARIABLE: str(self.watcher.path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
+
+    def _run(self):
+        try:
+            self._result = self._work(self._kernel, self._at_cell)
+        except BaseException as error:
+            self._error = error
+        finally:
+            with contextlib.suppress(Exception):
+                run_sync(self._kernel.shutdown_kernel)(now=self._error is not None)
+
+    def _at_cell(self, cell, cell_index):
+        self.cell = cell_index + 1
+
+    def watched(self, line, cells):
+        """Run to the end, saying on the progress line how far it is; the executed notebook.
+
+        Raises
+        ------
+        NotebookFailed
+            If a cell fails or the kernel dies.
+        KeyboardInterrupt
+            After the kernel has been shut down.
+        """
+        self._thread.start()
+        try:
+            while self._thread.is_alive():
+                self._thread.join(PULSE)
+                study = self.watcher.line()
+                cell = f"cell {self.cell} of {cells}" if self.cell else "the kernel starts"
+                line.show(" · ".join(filter(None, (cell, study))), topic=self.watcher.label)
+        finally:
+            line.clear()
+            self._stop()
+        if self._error is not None:
+            raise self._explained()
+        return self._result
+
+    def _stop(self):
+        patience = time.monotonic() + 5
+        while self._thread.is_alive() and time.monotonic() < patience:
+            self._kernel.kill()
+            self._thread.join(PULSE)
+
+    def _explained(self):
+        error = self._error
+        if isinstance(error, PapermillExecutionError):
+            return NotebookFailed(f"cell {self.cell} failed, In [{error.exec_count}]:\n{_tail(error.traceback)}")
+        if isinstance(error, CellExecutionError):
+            return NotebookFailed(f"cell {self.cell} failed:\n{_tail([error.traceback])}")
+        if isinstance(error, DeadKernelError) or "ernel died" in str(error):
+            where = f"in cell {self.cell}" if self.cell else "before the first cell"
+            return NotebookFailed(f"the kernel died {where}; out of memory?\n{_tail([self._log.read_text()])}".strip())
+        return error
+
+
+def _tail(traceback):
+    lines = strip_color("\n".join(traceback)).rstrip().splitlines()
+    return "\n".join(["    ..."] * (len(lines) > TRACEBACK) + lines[-TRACEBACK:])
+
+
+def with_papermill(source, target, parameters):
+    """Work for an `Execution`: the notebook at `source` with these parameters; `target` gets it even if it fails."""
+    def escaped(path):
+        return str(path).replace("{", "{{").replace("}", "}}")     # papermill formats paths
+
+    return lambda kernel, on_cell: papermill.execute_notebook(
+        escaped(source), escaped(target), parameters, kernel_name="python3", language="python", progress_bar=False,
+        request_save_on_cell_execute=False, km=kernel, on_cell_start=on_cell, coalesce_streams=True)
+
+
+def as_it_is(notebook):
+    """Work for an `Execution`: the notebook object with the defaults of its parameters, without times of execution."""
+    return lambda kernel, on_cell: NotebookClient(notebook, km=kernel, kernel_name="python3", record_timing=False,
+                                                  coalesce_streams=True, on_cell_start=on_cell).execute()
+
+

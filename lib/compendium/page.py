@@ -1,0 +1,57 @@
+"""The HTML page of an executed notebook; it needs nothing else, neither files nor a network."""
+
+import base64
+import importlib
+import mimetypes
+
+# What the HTML page is made with. The package nbconvert itself can be imported also where its exporters cannot.
+PACKAGES = ("latex2mathml.converter", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune")
+
+# The usual template leaves out the alternative text of pictures, and loads scripts from elsewhere.
+HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block data_png scoped -%}
+{%- set alt = 'alt="' ~ (cell.metadata.alt | escape_html) ~ '" ' if cell.metadata.alt else '' -%}
+{{ super() | replace('<img ', '<img ' ~ alt, 1) }}
+{%- endblock -%}"""
+
+
+def require_packages():
+    """Raise ModuleNotFoundError if a package is missing that a page is made with."""
+    for module in PACKAGES:
+        importlib.import_module(module)
+
+
+def _embedded(url, order, staged):
+    """A picture's file as a URL that holds it: of this run if it is about to publish the file, else as it is there."""
+    file = order.source.parent / url
+    if file.parent.resolve() == order.folder.resolve() and (staged / file.name).exists():
+        file = staged / file.name
+    if not file.is_file():
+        return url
+    return f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
+
+
+def html(notebook, order, staged):
+    """The page of an executed notebook; it needs nothing else, neither files nor a network."""
+    from latex2mathml.converter import convert
+    from nbconvert import HTMLExporter
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+    class Renderer(IPythonRenderer):
+        def inline_math(self, body):
+            return convert(body)
+
+        def block_math(self, body):
+            return convert(body, display="block")
+
+        def image(self, text, url, title=None):
+            return super().image(text, _embedded(url, order, staged), title)
+
+    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
+    exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(text))
+    exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
+    resources = {"metadata": {"name": order.name, "path": str(order.source.parent)}}
+    return exporter.from_notebook_node(notebook, resources)[0]

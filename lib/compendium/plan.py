@@ -1,0 +1,215 @@
+"""What a run of a notebook needs, all of it checked before any work begins."""
+
+import ast
+import hashlib
+import importlib.metadata
+import numbers
+import os
+import platform
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from costbandits.checks import require
+from costbandits.environments import ads
+from costbandits.studies.keys import RESULTS
+from costbandits.studies.store import Store
+
+from . import cells, publication
+from .project import DEEP, PUBLISHED
+
+FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets
+PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "scipy")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run, checked: what is executed with which parameters, and where everything goes.
+
+    Attributes
+    ----------
+    name, profile : str
+    source : path
+        The notebook.
+    cells : int
+        How many cells the executed notebook will have.
+    parameters : dict
+        What the notebook is given: the profile's parameters, `store`, and `ads_file` if it has one; not `output`.
+    record : dict
+        What decides the results, for the manifest: no places, no dates.
+    home : path
+        Folder of the executed notebook and its HTML.
+    folder : path
+        Where figures, tables and ledger rows are published.
+    ledger : path or None
+        Where ledger and findings are published besides.
+    """
+
+    name: str
+    profile: str
+    source: Path
+    cells: int
+    parameters: dict
+    record: dict
+    home: Path
+    folder: Path
+    ledger: Path | None
+
+
+def prepare(root, name, profile, build="build"):
+    """Check everything that a run needs, before any work.
+
+    Parameters
+    ----------
+    root : path
+        The project, with folders notebooks and params.
+    name, profile : str
+        notebooks/<name>.ipynb is run with the parameters of params/<profile>/<name>.yaml.
+    build : path
+        Folder for everything that is not committed.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError, OSError, StoreError
+        For an unknown notebook, profile or parameter, a value of the wrong type, a missing or altered data file, an
+        output folder that cannot be written, a damaged manifest or store.
+    """
+    root = Path(root).resolve()
+    notebook = read(root, name)
+    defaults = parameters(notebook, f"notebooks/{name}.ipynb")
+    require({"output", "store"} <= set(defaults), f"notebooks/{name}.ipynb, parameters", sorted(defaults),
+            "must have output and store among them: the run sets them")
+    given = _given(root, name, profile, defaults)
+    home = root / build if profile == PUBLISHED else root / build / profile
+    folder = (root if profile == PUBLISHED else home) / "figures" / name
+    committed = root / "figures" / DEEP / name if profile == DEEP else None
+    for place in filter(None, (home, folder, committed)):
+        _writable(place)
+        publication.manifest(place)
+    store = (root / build if profile == DEEP else home) / "store.sqlite"
+    places = {"store": str(store)}
+    if store.exists():
+        Store(store).close()
+    chosen = {key: value for key, value in {**defaults, **given}.items() if key not in FROM_RUN}
+    if "ads_file" in defaults:
+        places["ads_file"] = _ads(root) if profile in (PUBLISHED, DEEP) else ""
+        chosen["ads_file"] = _digest(places["ads_file"])
+    source = root / "notebooks" / f"{name}.ipynb"
+    record = {"notebook": name, "profile": profile, "parameters": chosen, "results": RESULTS,
+              "code": _code(root, source), "versions": _versions()}
+    # One cell more than the notebook has: papermill injects the parameters.
+    return Plan(name, profile, source, len(notebook.cells) + 1, {**given, **places}, record, home, folder, committed)
+
+
+def parameters(notebook, name="notebook"):
+    """The parameters of a notebook and their defaults: literals in the cell tagged `parameters`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such cell, or more than one, or anything but `name = literal` in it.
+    """
+    cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+    require(len(cells) == 1, f"{name}, cells tagged 'parameters'", len(cells), "must be exactly one")
+    found = {}
+    for line in ast.parse(cells[0].source).body:
+        try:
+            (target,) = line.targets
+            found[target.id] = ast.literal_eval(line.value)
+        except (AttributeError, ValueError):
+            raise ValueError(f"{name}, parameters cell: {ast.unparse(line)!r} must be `name = literal`") from None
+    return found
+
+
+def read(root, name):
+    """The notebook object of notebooks/<name>.ipynb."""
+    import nbformat  # takes a second: not before the interrupts of the command are in place
+    known = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
+    require(name in known, "notebook", name, f"must be one of {known} (notebooks/*.ipynb)")
+    path = root / "notebooks" / f"{name}.ipynb"
+    try:
+        return nbformat.read(path, as_version=4)
+    except (ValueError, nbformat.ValidationError) as error:
+        raise ValueError(f"{path}: not a notebook ({error})") from error
+
+
+def _given(root, name, profile, defaults):
+    """The parameters of the profile, each known to the notebook and of its default's type."""
+    profiles = sorted(path.parent.name for path in (root / "params").glob(f"*/{name}.yaml"))
+    require(profile in profiles, "profile", profile, f"must be one of {profiles} (params/*/{name}.yaml)")
+    file = f"params/{profile}/{name}.yaml"
+    try:
+        given = yaml.safe_load((root / file).read_text()) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file}: not YAML ({' '.join(str(error).split())})") from error
+    require(isinstance(given, dict), file, given, "must map names of parameters to values")
+    allowed = sorted(set(defaults) - set(FROM_RUN))
+    for key, value in given.items():
+        require(key in allowed, f"{file}, parameter", key, f"must be one of {allowed}")
+        require(_fits(value, defaults[key]), f"{file}, {key}", value, _allowed(value, defaults[key]))
+    if "profile" in defaults:
+        given.setdefault("profile", profile)
+        require(given["profile"] == profile, f"{file}, profile", given["profile"], f"must be {profile!r}")
+    return given
+
+
+def _fits(value, default):
+    """Whether a value from YAML is of the type of the parameter's default."""
+    if isinstance(default, bool | str):
+        return isinstance(value, type(default))
+    if isinstance(default, numbers.Real):
+        return isinstance(value, int if isinstance(default, int) else numbers.Real) and not isinstance(value, bool)
+    if isinstance(default, list | tuple):
+        return isinstance(value, list) and (not default or all(any(_fits(v, d) for d in default) for v in value))
+    if isinstance(default, dict):
+        return isinstance(value, dict) and (not default or _fits(list(value.values()), list(default.values())))
+    return True
+
+
+def _allowed(value, default):
+    text = f"must be of the type of its default {default!r}"
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", value):
+        return f"{text}; this is a text to YAML, write 1.0e-4 and 1.0e+5, not 1e-4 and 1e5"
+    return text
+
+
+def _writable(folder):
+    """Refuse a folder that cannot be made or written, without making it."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    require(there.is_dir(), "output folder", str(folder), f"cannot be written: {there} is a file, not a folder")
+    try:
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise OSError(error.errno, f"output folder cannot be written ({error.strerror})", str(folder)) from error
+
+
+def _ads(root):
+    """Path of the data of ads, verified, or "" if the user has not got it."""
+    place = root / "data" / ads.FILE
+    if os.environ.get(ads.VARIABLE):
+        place = ads.find().resolve()
+    elif not place.exists():
+        return ""
+    ads.load(place)
+    return str(place)
+
+
+def _digest(file):
+    return f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}" if file else ""
+
+
+def _code(root, notebook):
+    """Digests of the code that decides the results; not of prose and outputs, nor of where anything is."""
+    claims = root / "claims" / f"{notebook.stem}.yaml"
+    return {"notebook": cells.notebook(notebook), "claims": _digest(claims) if claims.exists() else ""}
+
+
+def _versions():
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in PACKAGES}}

@@ -1,0 +1,199 @@
+"""Publication: what a run has staged becomes the content of a folder.
+
+Killed at any moment every file is the old or the new one, whole, and the next publication finishes what this one
+began. First everything is written next to its goal under a name that ends in `.part`, a journal last of all: up to
+here, full disks included, nothing that anyone reads has changed. Then the files are renamed into place, the manifest
+last, files that the run no longer makes are removed, and the journal goes.
+
+The manifest says of each file what it holds (SHA-256) and which run made it, without dates or places: the same run
+makes the same bytes. Files can be of different runs. A run without the real data makes `<name>_standin.<suffix>`
+where it would have made `<name>.<suffix>`, and nothing at all in the place of some other files: it leaves the real
+files of an older run that it does not make where they are, and in the manifest.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from costbandits.checks import require
+
+MANIFEST = "manifest.json"
+PART = ".part"
+JOURNAL = "journal" + PART
+STANDIN = "_standin"
+
+
+class Unfinished(OSError):
+    """A publication has begun to rename and could not go on; the next one will."""
+
+
+def publish(stage, folder, run, only=("*",)):
+    """Make `folder` hold what is staged, and a manifest.
+
+    Parameters
+    ----------
+    stage, folder : path
+        Where the run has left its files (no folders among them), and where they go.
+    run : dict
+        What made them, as JSON: profile, parameters, versions, digests of the code.
+    only : sequence of str
+        Patterns of the names of the files that are meant.
+
+    Returns
+    -------
+    list of str
+        The files that are new or changed.
+
+    Raises
+    ------
+    ValueError
+        If nothing is staged, or anything but files.
+    OSError
+        If the disk is full or the folder cannot be written; nothing is overwritten.
+    Unfinished
+        If that happens later, among the renames: every file is the old or the new one.
+    """
+    stage, folder = Path(stage), Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    complete(folder)
+    staged = {path.name: _sha256(path) for path in _staged(stage, only)}
+    before = manifest(folder)
+    after = _manifest(staged, before, folder, run)
+    changed = [name for name in staged if _sha256(folder / name) != staged[name]]
+    obsolete = [name for name in before["files"] if name not in after["files"]]
+    try:
+        for name in changed:
+            _write(_part(folder / name), (stage / name).read_bytes())
+        _write(_part(folder / MANIFEST), _json(after))
+        _write(_part(folder / JOURNAL), _json({"rename": [*changed, MANIFEST], "remove": obsolete}))
+        _sync(folder)
+        os.replace(_part(folder / JOURNAL), folder / JOURNAL)
+    except OSError:
+        _discard(folder)
+        raise
+    complete(folder)
+    return changed
+
+
+def replace(path, text):
+    """Write one file as a whole: whatever interrupts it, the file is the old or the new one."""
+    path = Path(path)
+    _part(path).write_text(text, encoding="utf-8")
+    os.replace(_part(path), path)
+
+
+def complete(folder):
+    """Finish the publication into `folder` that was interrupted; whether there was one."""
+    folder = Path(folder)
+    if not (folder / JOURNAL).exists():
+        _discard(folder)
+        return False
+    try:
+        _sync(folder)
+        journal = json.loads((folder / JOURNAL).read_text())
+        for name in journal["rename"]:
+            if _part(folder / name).exists():     # else renamed before the interruption
+                os.replace(_part(folder / name), folder / name)
+        for name in journal["remove"]:
+            (folder / name).unlink(missing_ok=True)
+        (folder / JOURNAL).unlink()
+        return True
+    except OSError as error:
+        raise Unfinished(f"{error.strerror}: {error.filename}. Some files of {folder} are new, some are old, each is "
+                         "whole; the next run completes the publication") from error
+
+
+def manifest(folder):
+    """What the manifest of `folder` says: files (name -> sha256, run) and runs; both empty if there is none.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged.
+    """
+    path = Path(folder) / MANIFEST
+    try:
+        found = json.loads(path.read_text())
+        owners = {entry["run"] for entry in found["files"].values()}
+        require(owners == set(found["runs"]), "runs", sorted(found["runs"]), f"must be {sorted(owners)}")
+        return found
+    except FileNotFoundError:
+        return {"files": {}, "runs": {}}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: damaged ({error}); restore it, or remove the folder") from error
+
+
+def audit(folder):
+    """Names of the files in `folder` of which its manifest does not tell the truth."""
+    folder = Path(folder)
+    told = {name: entry["sha256"] for name, entry in manifest(folder)["files"].items()}
+    there = {path.name for path in folder.iterdir()} - {MANIFEST}
+    return sorted(name for name in there | set(told) if told.get(name) != _sha256(folder / name))
+
+
+def _staged(stage, only):
+    paths = sorted({path for pattern in only for path in stage.glob(pattern) if path.suffix != PART})
+    odd = [path.name for path in paths if not path.is_file() or path.name == MANIFEST]
+    require(not odd, "output", odd, f"may hold plain files only, none of them called {MANIFEST}")
+    require(len(paths) > 0, "output", str(stage), f"holds nothing to publish ({', '.join(only)}): the notebook has "
+                                                  "filed no such figure or table")
+    return paths
+
+
+def _manifest(staged, before, folder, run):
+    """The manifest to come: the staged files, and the real ones that a run without the real data cannot make."""
+    label = hashlib.sha256(_json(run)).hexdigest()[:12]
+    files = {name: {"sha256": sha256, "run": label} for name, sha256 in staged.items()}
+    if any(map(_is_standin, staged)):
+        # Some real files have no stand-in, so every one is kept that is whole.
+        files |= {name: entry for name, entry in before["files"].items()
+                  if name not in files and not _is_standin(name) and entry["sha256"] == _sha256(folder / name)}
+    runs = {**before["runs"], label: run}
+    return {"files": files, "runs": {label: runs[label] for label in {entry["run"] for entry in files.values()}}}
+
+
+def _is_standin(name):
+    return Path(name).stem.endswith(STANDIN)
+
+
+def _part(path):
+    return path.with_name(path.name + PART)
+
+
+def _json(thing):
+    return (json.dumps(thing, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _sha256(path):
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+
+
+def _write(path, content):
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder):
+    """Make the names in `folder` last; where folders cannot be synchronised nothing is lost but that promise."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _discard(folder):
+    for path in folder.glob("*" + PART):
+        with contextlib.suppress(OSError):
+            path.unlink()

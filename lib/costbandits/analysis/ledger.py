@@ -1,0 +1,395 @@
+"""The ledger: what a paper claims, what we measured, and the verdict that follows.
+
+A claim states, before the run it judges, its statistic, the region of values in which it holds, and its primary
+reading. A verdict compares the statistic's interval with that region: inside, the claim is reproduced; outside, it is
+contradicted; across the border, it is undecided.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from ..checks import count, require
+from . import cell as notebook_cell
+from .statistics import Interval
+
+REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
+UNTESTABLE = "cannot be tested"
+VERDICTS = (REPRODUCED, CONTRADICTED, UNDECIDED, UNTESTABLE)
+ONLY = "reproduced only under a reading"     # what becomes of a claim, besides the verdicts
+KEYS = {"claim", "place", "statistic", "region", "primary"}
+OPTIONAL = {"others", "repairs", "ours"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper.
+
+    Attributes
+    ----------
+    id : str
+    claim, place : str
+        What is claimed, in our words, and where.
+    statistic : str
+        What is measured.
+    region : (low, high)
+        Values of the statistic for which the claim holds; the ends belong to it.
+    primary : str
+        The reading that decides.
+    others : dict
+        Name -> what is different about another reading.
+    repairs : tuple of str
+        Which of these put something else in the place of what the paper says, and so are no readings of it.
+    ours : bool
+        Whether it is a question of our own, which no paper claims an answer to.
+    """
+
+    id: str
+    claim: str
+    place: str
+    statistic: str
+    region: tuple
+    primary: str
+    others: dict
+    repairs: tuple = ()
+    ours: bool = False
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice; YAML's own would keep the last and say nothing."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                require(key.value not in keys, f"line {key.start_mark.line + 1}, key", key.value, "is there twice")
+                keys.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def load(path, prefix=""):
+    """Read claims from a YAML file.
+
+    Parameters
+    ----------
+    path : str or Path
+    prefix : str
+        Only claims whose id starts with it, such as "K".
+
+    Returns
+    -------
+    dict id -> Claim
+
+    Raises
+    ------
+    ValueError
+        If a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
+    """
+    raw = yaml.load(Path(path).read_text(), _Loader)
+    require(isinstance(raw, dict) and all(isinstance(id, str) for id in raw), str(path), raw,
+            "must be claims by their ids")
+    claims = {}
+    for id, entry in raw.items():
+        require(isinstance(entry, dict) and KEYS <= set(entry) <= KEYS | OPTIONAL, f"claim {id}", entry,
+                f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
+        ours = entry.get("ours", False)
+        require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
+        low, high = _region(entry["region"])
+        require(low <= high, f"region of claim {id}", entry["region"], "must be [low, high]")
+        others, repairs = entry.get("others") or {}, entry.get("repairs") or []
+        require(isinstance(repairs, list) and set(repairs) <= set(others), f"repairs of claim {id}", repairs,
+                f"must be some of {list(others)}")
+        claims[id] = Claim(id, **{**entry, "region": (low, high), "others": others, "repairs": tuple(repairs)})
+    return {id: claim for id, claim in claims.items() if id.startswith(prefix)}
+
+
+def _region(ends):
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        return np.nan, np.nan
+    return low, high
+
+
+def verdict(interval, region):
+    """The verdict on a statistic: where its interval lies with respect to the region of the claim.
+
+    Parameters
+    ----------
+    interval : Interval
+    region : (low, high)
+        The ends belong to it.
+
+    Returns
+    -------
+    str
+        REPRODUCED, CONTRADICTED or UNDECIDED.
+    """
+    low, high = region
+    if low <= interval.low and interval.high <= high:
+        return REPRODUCED
+    return CONTRADICTED if interval.high < low or interval.low > high else UNDECIDED
+
+
+def needed(interval, region, n):
+    """About how many replications would decide, if estimates are the truth and intervals shrink as 1/sqrt(n).
+
+    Each border of the region that the interval crosses has to be left on one side. Where the interval is the largest
+    of several ratios, compared on different numbers of replications (`statistics.Extreme`), each ratio counts with
+    its own interval and number: if the largest estimate is above the border it decides, else all have to get below.
+
+    Parameters
+    ----------
+    interval : Interval or Extreme
+    region : (low, high)
+    n : int
+        Replications behind the interval.
+
+    Returns
+    -------
+    float
+        Infinite if an estimate lies on a border. For an Extreme, of the ratio that takes longest.
+    """
+    pairs = list(getattr(interval, "pairs", {"": (interval, n)}).values())
+    crossed = [end for end in region if np.isfinite(end) and interval.low <= end <= interval.high]
+    return max((_leaving(pairs, end) for end in crossed), default=0.0)
+
+
+def _leaving(pairs, end):
+    """Replications until the largest of several estimates is told from `end`."""
+
+    def of(interval, n):
+        gap = abs(interval.estimate - end)
+        reach = max(interval.high - interval.estimate, interval.estimate - interval.low)
+        return n * (reach / gap) ** 2 if gap else np.inf
+
+    largest = max(pairs, key=lambda pair: pair[0].estimate)
+    return of(*largest) if largest[0].estimate > end else max(of(*pair) for pair in pairs if pair[0].high >= end)
+
+
+class Ledger:
+    """Rows of one notebook: each claim, case by case and reading by reading.
+
+    Parameters
+    ----------
+    claims : dict id -> Claim
+    scale : str
+        The profile whose runs are judged.
+    """
+
+    def __init__(self, claims, scale):
+        self.claims, self.scale, self._rows, self._judged = claims, scale, {}, {}
+
+    def judge(self, id, case, interval, replications, reading="primary", note=""):
+        """File a verdict computed from an interval (or from an exact number); returns it.
+
+        What a file of rows would be refused for later (`faults`) is refused here.
+        """
+        claim, name = self._claim(id, reading), f"claim {id}, {case}"
+        if not isinstance(interval, Interval):
+            interval = Interval(*(interval,) * 3)
+        ends = (interval.estimate, interval.low, interval.high)
+        require(all(map(_real, ends)), name, interval, "must be numbers; what cannot be measured is `untestable`")
+        interval = _as_written(interval)
+        require(interval.low <= interval.estimate <= interval.high, name, interval, "must have low <= estimate <= high")
+        replications = count(f"{name}, replications", replications)
+        result = verdict(interval, claim.region)
+        if result == UNDECIDED and np.isfinite(more := needed(interval, claim.region, replications)):
+            note = f"{note}; " * bool(note) + f"about {_rounded(more)} replications would decide"
+        self._add(claim, case, reading, interval, replications, result, note)
+        return result
+
+    def untestable(self, id, case, missing, reading="primary"):
+        """File that a claim cannot be tested, and what is missing."""
+        self._add(
+            self._claim(id, reading),
+            case,
+            reading,
+            Interval(np.nan, np.nan, np.nan),
+            0,
+            UNTESTABLE,
+            f"missing: {missing}",
+        )
+        return UNTESTABLE
+
+    def _claim(self, id, reading):
+        require(id in self.claims, "claim", id, f"must be one of {list(self.claims)}")
+        allowed = ["primary", *self.claims[id].others]
+        require(reading in allowed, f"reading of claim {id}", reading, f"must be one of {allowed}")
+        return self.claims[id]
+
+    def _add(self, claim, case, reading, interval, replications, result, note):
+        question, cell, turn = (claim.id, case, reading), notebook_cell.executing(), notebook_cell.turn()
+        before, at = self._judged.get(question, ("", None))
+        # Whoever runs a cell of a notebook again wants its rows again, in their place.
+        require(question not in self._judged or (before == cell != "" and at != turn), "question", question,
+                "is judged already; a new Ledger begins anew")
+        self._judged[question] = cell, turn
+        self._rows[question] = {
+            "id": claim.id, "case": case, "reading": reading,
+            "claim": claim.claim, "place": claim.place, "statistic": claim.statistic,
+            "estimate": interval.estimate, "low": interval.low, "high": interval.high,
+            "region_low": claim.region[0], "region_high": claim.region[1],
+            "replications": replications, "scale": self.scale, "verdict": result, "note": note, "cell": cell}
+
+    def frame(self):
+        """All rows as a DataFrame, in the order of the claims.
+
+        Raises
+        ------
+        ValueError
+            If a claim has no row under its primary reading.
+        """
+        import pandas as pd
+
+        rows = pd.DataFrame([*self._rows.values()])
+        judged = set(rows.id[rows.reading == "primary"]) if len(rows) else set()
+        require(set(self.claims) <= judged, "ledger", sorted(set(self.claims) - judged), "claims without a verdict")
+        order = {id: i for i, id in enumerate(self.claims)}
+        return rows.sort_values("id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
+
+
+def read(path):
+    """The rows of a ledger's file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ledger.csv.
+
+    Returns
+    -------
+    DataFrame
+        Texts as texts; column `cell` is "" where an older file has none.
+    """
+    import pandas as pd
+
+    rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
+    return rows if "cell" in rows else rows.assign(cell="")
+
+
+def faults(rows, claims):
+    """What is wrong with the rows of a ledger: each verdict is worked out again from its numbers and its claim.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As made by `Ledger.frame`, or read.
+    claims : dict id -> Claim
+        All that must be judged.
+
+    Yields
+    ------
+    str
+    """
+    judged = set(rows.id[rows.reading == "primary"])
+    yield from (f"{id}: no row under the primary reading" for id in claims if id not in judged)
+    for row in rows[rows.duplicated(["id", "case", "reading"])].itertuples():
+        yield f"{_name(row)}: two rows"
+    for row in rows.itertuples():
+        yield from (f"{_name(row)}: {fault}" for fault in _faults(row, claims.get(row.id)))
+
+
+def _name(row):
+    return f"{row.id}, {row.case}, {row.reading}"
+
+
+def _faults(row, claim):
+    if claim is None:
+        yield "no such claim"
+        return
+    if row.reading not in ("primary", *claim.others):
+        yield "no such reading"
+    if not np.allclose((row.region_low, row.region_high), claim.region, rtol=1e-5, atol=0):
+        yield f"judged with the region [{row.region_low:g}, {row.region_high:g}], not {list(claim.region)}"
+    numbers = np.array([row.estimate, row.low, row.high], dtype=float)
+    if row.verdict == UNTESTABLE:
+        if "missing" not in row.note or not np.isnan(numbers).all():
+            yield "cannot be tested, but has numbers or does not say what is missing"
+    elif np.isnan(numbers).any():
+        yield f"{row.verdict} without numbers"
+    elif not row.low <= row.estimate <= row.high:
+        yield "the estimate is not within its interval"
+    elif row.verdict != (found := verdict(Interval(*numbers), claim.region)):
+        yield f"{row.verdict}, but its numbers say {found}"
+
+
+def summary(rows, claims):
+    """One line per claim: what becomes of it (a verdict or ONLY), and in words, with readings that would change it.
+
+    A case that another reading leaves aside keeps its primary verdict under it. A repair changes no verdict; that a
+    claim holds so is told.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As made by `Ledger.frame`, or read.
+    claims : dict id -> Claim
+        They say which readings are repairs, and which questions are ours. Rows of others are left out.
+
+    Returns
+    -------
+    DataFrame
+        Columns id, claim, standing, verdict (the words) and cases.
+    """
+    import pandas as pd
+
+    lines = []
+    for id, group in rows[rows.id.isin(claims)].groupby("id", sort=False):
+        primary = group[group.reading == "primary"]
+        verdicts = dict(zip(primary.case, primary.verdict, strict=True))
+        result = overall(verdicts.values())
+        others = {reading: overall((verdicts | dict(zip(part.case, part.verdict, strict=True))).values())
+                  for reading, part in group[group.reading != "primary"].groupby("reading", sort=False)}
+        cases = ", ".join(f"{case}: {v}" for case, v in zip(primary.case, primary.verdict, strict=True))
+        lines.append({"id": id, "claim": "Ours: " * claims[id].ours + group.claim.iloc[0],
+                      **_words(result, others, claims[id].repairs), "cases": cases})
+    return pd.DataFrame(lines)
+
+
+def _words(result, others, repairs):
+    """What becomes of a claim with this primary verdict and these under other readings; in brief and in words."""
+    mended = " / ".join(reading for reading in repairs if others.get(reading) == REPRODUCED)
+    others = {reading: other for reading, other in others.items() if reading not in repairs}
+    holds = [reading for reading, other in others.items() if other == REPRODUCED]
+    fails = [f"{other} under reading {reading}" for reading, other in others.items() if other != REPRODUCED]
+    if result == REPRODUCED:
+        return {"standing": result, "verdict": f"reproduced ({', '.join(fails)})" if fails else result}
+    if holds:
+        return {"standing": ONLY, "verdict": f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"}
+    return {"standing": result, "verdict": f"{result} (reproduced when repaired: {mended})" if mended else result}
+
+
+def overall(verdicts):
+    """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open.
+
+    Parameters
+    ----------
+    verdicts : iterable of str
+        One or more of VERDICTS.
+
+    Returns
+    -------
+    str
+    """
+    found = set(verdicts)
+    return next(v for v in (CONTRADICTED, UNDECIDED, UNTESTABLE, REPRODUCED) if v in found)
+
+
+def _real(value):
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf" and not np.isnan(value)
+
+
+def _as_written(interval):
+    """The interval with the digits that a ledger's file keeps, so that whoever reads it comes to the same verdict."""
+    ends = {name: float(f"{getattr(interval, name):.6g}") for name in ("estimate", "low", "high")}
+    if hasattr(interval, "pairs"):
+        ends["pairs"] = {label: (_as_written(each), n) for label, (each, n) in interval.pairs.items()}
+    return replace(interval, **ends)
+
+
+def _rounded(n):
+    digits = 10 ** max(int(np.log10(n)) - 1, 0)
+    return f"{int(np.ceil(n / digits) * digits):,}"

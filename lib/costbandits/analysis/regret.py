@@ -1,0 +1,144 @@
+"""Each paper's regret, from pull counts after the run.
+
+All are pseudo-regrets: they use the arms' expected rewards and costs, not the noise of the outcomes.
+"""
+
+import numpy as np
+
+from ..checks import ROUNDING, require, share
+from ..engine.stops import AnytimeBudget, Budget, HardBudget, Horizon
+from ..theory import optimum
+
+
+def budgeted(runs, against="spent"):
+    """Regret against always pulling the arm with the best ratio rho* = max_k mu^r_k / mu^c_k.
+
+    Parameters
+    ----------
+    runs : Runs
+    against : {"spent", "budget"}
+        "spent": sum over pulls of mu^c_k (rho* - rho_k), never negative (Heyden et al., section 2).
+        "budget": share of the budget times rho*, minus the expected reward of the pulls (Xia et al.).
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of reward
+    """
+    require(against in ("spent", "budget"), "against", against, "must be 'spent' or 'budget'")
+    for stop in runs.stops:
+        require(isinstance(stop, Budget), "stop", stop, "must be a budget: the regret compares what it could buy")
+    best = np.array([bandit.ratios.max() for bandit in runs.bandits])
+    if against == "spent":
+        return _over_arms(runs, [b.cost_means * (b.ratios.max() - b.ratios) for b in runs.bandits])
+    due = np.array([runs.fractions * stop.total for stop in runs.stops])
+    return due * best[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
+
+
+def knapsack(runs):
+    """What the best plan for the whole budget is worth, less the expected reward of the pulls so far.
+
+    The best plan is the exact optimum of the unbounded knapsack problem (`optimum.knapsack`): with known costs and
+    known means no policy can expect more (Tran-Thanh et al., Eq. 4). Only the last checkpoint, the end of the run, is
+    a regret; before it, what is not spent yet is missing too.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `HardBudget`.
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of reward
+    """
+    for stop in runs.stops:
+        require(isinstance(stop, HardBudget), "stop", stop, "must be a HardBudget: the regret compares whole plans")
+    best, known = [], {}
+    for bandit, stop in zip(runs.bandits, runs.stops, strict=True):
+        case = (id(bandit), stop)
+        if case not in known:
+            known[case] = optimum.knapsack(bandit.reward_means, bandit.cost_means, stop.total).value
+        best.append(known[case])
+    return np.array(best)[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
+
+
+def anytime(runs):
+    """What the best mixture of arms with a mean cost of at most c would pay, less the expected reward of the pulls.
+
+    The best mixture pays r* per round (`optimum.mixture`): the linear relaxation (Elumar et al., Eq. 2, 3). With its
+    prices, alpha for a round and lambda for a unit of cost, the regret is
+    sum_k n_k (alpha + lambda rho_k - mu_k) + alpha (rounds without a pull) + lambda (c t - sum_k n_k rho_k),
+    where no term of the first two sums is negative, and the third is what was not spent, in expectation.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `AnytimeBudget`.
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of reward
+    """
+    for stop in runs.stops:
+        require(isinstance(stop, AnytimeBudget), "stop", stop, "must be an AnytimeBudget")
+    best = [optimum.mixture(bandit.reward_means, bandit.cost_means, stop.rate).value
+            for bandit, stop in zip(runs.bandits, runs.stops, strict=True)]
+    return runs.rounds * np.array(best)[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
+
+
+def quality(runs, alpha):
+    """What the pulls paid less than the tolerated reward, 1 - alpha times the largest expected one, pull by pull.
+
+    The sum over pulls of max((1 - alpha) max_k mu_k - mu, 0) (Sinha et al., Eq. 1): what one pull pays more does not
+    make up for another. An arm that misses the tolerated reward by rounding alone, 1e-12 of it, has no regret.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `Horizon`.
+    alpha : float
+        The subsidy factor, in [0, 1).
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of reward
+    """
+    return _over_arms(runs, [np.maximum(bar - bandit.reward_means, 0.0) * ~feasible
+                             for bandit, bar, feasible in _tolerated(runs, alpha)])
+
+
+def cost(runs, alpha):
+    """What the pulls cost more than the cheapest arm that is good enough, pull by pull, in expectation.
+
+    The sum over pulls of max(c - c_*, 0) (Sinha et al., Eq. 1), where c_* is the smallest expected cost of the arms
+    without quality regret.
+
+    Parameters
+    ----------
+    runs : Runs
+        Under `Horizon`.
+    alpha : float
+        The subsidy factor, in [0, 1).
+
+    Returns
+    -------
+    ndarray of shape (policy, replication, checkpoint), in units of cost
+    """
+    return _over_arms(runs, [np.maximum(bandit.cost_means - bandit.cost_means[feasible].min(), 0.0)
+                             for bandit, _, feasible in _tolerated(runs, alpha)])
+
+
+def _tolerated(runs, alpha):
+    """Each replication's bandit, its tolerated reward, and which arms reach it, shape (K,)."""
+    share("alpha", alpha)
+    for bandit, stop in zip(runs.bandits, runs.stops, strict=True):
+        require(isinstance(stop, Horizon), "stop", stop, "must be a Horizon")
+        best = bandit.reward_means.max()
+        require(best >= 0, "largest expected reward", float(best), "must be 0 or more: a share of it is tolerated")
+        bar = (1.0 - alpha) * best
+        yield bandit, bar, bandit.reward_means >= bar - ROUNDING * bar
+
+
+def _over_arms(runs, per_pull):
+    """Sum over arms of pulls times a value per pull (replication, arm); shape (policy, replication, checkpoint)."""
+    # Not a matrix product: its rounding would depend on how many runs are summed at once.
+    return np.stack([(pulls * np.array(per_pull)[:, None]).sum(axis=-1) for pulls in runs.pulls])

@@ -1,0 +1,206 @@
+"""What decides a result, as a short digest: code without comments and docstrings, parameters, versions.
+
+The store of finished replications files results under it, so an edited sentence repeats nothing and an edited
+formula repeats everything that used it. Where two things can't be told apart for sure they get different digests,
+or an error: work done twice is better than a result of something else.
+"""
+
+import copyreg
+import dis
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import operator
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+# Modules in which any change of code may change any result. Policies, distributions and stop rules are told apart one
+# by one, and so are the functions that a `reduce` names.
+COMMON = ("engine", "policies/base", "simulate", "stacks")
+PACKAGES = ("numba", "numpy", "scipy")
+OURS = __name__.partition(".")[0]
+
+
+def digest(*things):
+    """A 16-byte digest of any mixture of numbers, texts, arrays, functions, classes and plain objects.
+
+    Raises
+    ------
+    ValueError
+        For an object whose content can't be read, such as an open file.
+    """
+    return hashlib.blake2b("\n".join(_describe(things, ())).encode(), digest_size=16).digest()
+
+
+@functools.cache
+def _installed(module):
+    """Whether a module belongs to Python or to an installed package: then its name says what is in it."""
+    top = str(module).partition(".")[0]
+    file = getattr(sys.modules.get(top), "__file__", None)
+    folders = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+    # __main__ may be a tool's (python -m ...), and yet be what a function of the user's calls its module.
+    if top in (OURS, "__main__"):
+        return False
+    return top in sys.stdlib_module_names or (
+        file is not None and any(Path(file).is_relative_to(folder) for folder in folders))
+
+
+def _changeable(module):
+    """Whether a module is the user's own: neither installed nor of the library, whose cached helpers go by name."""
+    return not _installed(module) and str(module).partition(".")[0] != OURS
+
+
+def _describe(thing, outer):
+    """Lines that tell `thing` from anything that behaves differently; `outer` guards against cycles."""
+    if thing is None or isinstance(thing, bool | int | float | complex | str | bytes | np.generic):
+        yield f"{type(thing).__name__} {thing!r}"
+    elif isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
+        yield f"array {thing.dtype} {thing.shape} {hashlib.blake2b(np.ascontiguousarray(thing)).hexdigest()}"
+    elif isinstance(thing, tuple | list):
+        yield f"sequence {len(thing)}"
+        for part in thing:
+            yield from _describe(part, outer)
+    elif isinstance(thing, set | frozenset):
+        yield from _describe(("set", sorted(thing, key=repr)), outer)
+    elif isinstance(thing, dict):
+        yield f"dict {len(thing)}"
+        for key in sorted(thing, key=repr):
+            yield from _describe((key, thing[key]), outer)
+    elif isinstance(thing, types.ModuleType):
+        yield f"module {thing.__name__}"
+    elif any(thing is seen for seen in outer):
+        yield "again"
+    else:
+        yield from _compound(thing, (*outer, thing))
+
+
+def _compound(thing, outer):
+    if hasattr(thing, "py_func"):
+        yield from _describe(("jitted", getattr(thing, "targetoptions", None), thing.py_func), outer)
+    elif isinstance(thing, functools.partial):
+        yield from _describe(("partial", thing.func, thing.args, thing.keywords), outer)
+    elif isinstance(thing, functools._lru_cache_wrapper) and _changeable(thing.__module__):
+        yield from _describe(("cached", thing.__wrapped__), outer)
+    elif isinstance(getattr(thing, "registry", None), types.MappingProxyType) and _changeable(thing.__module__):
+        # The function itself shows only one of Python's, which looks them up.
+        yield from _describe(("single dispatch", dict(thing.registry)), outer)
+    elif isinstance(thing, types.MethodType):
+        yield from _describe((thing.__func__, thing.__self__), outer)
+    elif isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type) and _installed(thing.__module__):
+        yield f"{thing.__module__}.{thing.__qualname__}"
+    elif isinstance(thing, types.FunctionType):
+        yield from _function(thing, outer)
+    elif isinstance(thing, types.CodeType):
+        yield from _code(thing, None, outer)
+    elif isinstance(thing, type):
+        # Ours don't change while Python runs; those of a notebook may, with the globals they use.
+        yield from _own_class(thing) if thing.__module__.startswith(f"{OURS}.") else _class(thing, outer)
+    else:
+        state = _state(thing)
+        named = isinstance(state, str)       # known by its name alone, as functions of C are
+        yield from _describe((getattr(thing, "__module__", None) if named else type(thing), state), outer)
+
+
+def _state(thing):
+    """What an instance holds, as it would be pickled, without what it has merely cached."""
+    try:
+        registered = copyreg.dispatch_table.get(type(thing))
+        reduced = registered(thing) if registered else thing.__reduce_ex__(4)
+    except Exception as error:
+        raise ValueError(f"{thing!r}: its content can't be read ({error}), so results that depend on it can't be told "
+                         "apart in a store") from error
+    if isinstance(reduced, str):
+        return reduced
+    cached = {name for cls in type(thing).__mro__ for name, member in vars(cls).items()
+              if isinstance(member, functools.cached_property)}
+    parts = [{name: value for name, value in part.items() if name not in cached} or None if isinstance(part, dict)
+             else list(part) if isinstance(part, Iterator) else part for part in reduced]
+    identity = getattr(thing, "identity", None)
+    return (*parts, identity() if callable(identity) else None)
+
+
+def _function(function, outer):
+    yield from _code(function.__code__, function.__doc__, outer)
+    yield from _describe((function.__defaults__, function.__kwdefaults__), outer)
+    yield from _describe(tuple(cell.cell_contents for cell in function.__closure__ or ()), outer)
+    names = sorted(_names(function.__code__))
+    used = {name: function.__globals__[name] for name in _global_names(function.__code__)
+            if name in function.__globals__}
+    used |= _imported(function.__code__, function.__globals__.get("__package__"))
+    for name in sorted(used):
+        yield f"global {name}"
+        yield from _describe(used[name], outer)
+        yield from _module(used[name], names, outer)
+
+
+def _module(thing, names, outer):
+    """Of a module of the user's or ours: what it has under these names, and so on in the modules among that."""
+    if isinstance(thing, types.ModuleType) and not _installed(thing.__name__) and thing not in outer:
+        for name in names:
+            if hasattr(thing, name):
+                yield f"part {name}"
+                yield from _describe(getattr(thing, name), outer)
+                yield from _module(getattr(thing, name), names, (*outer, thing))
+
+
+def _names(code):
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return set(code.co_names).union(*(_names(const) for const in inner))
+
+
+def _global_names(code):
+    # Names of attributes may be those of globals, too, which have nothing to do with the function.
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    loaded = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return loaded.union(*(_global_names(const) for const in inner))
+
+
+def _imported(code, package):
+    """What a function imports when it is called: name -> module, or what comes from it."""
+    found, steps = {}, list(dis.get_instructions(code))
+    for at, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level, wanted = steps[at - 2].argval, steps[at - 1].argval
+            module = importlib.import_module("." * level + step.argval, package if level else None)
+            for name in wanted or ():
+                found[name] = getattr(module, name, None) or sys.modules.get(f"{module.__name__}.{name}")
+            if not wanted:
+                found[step.argval] = module
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return functools.reduce(operator.or_, (_imported(const, package) for const in inner), found)
+
+
+def _code(code, docstring, outer):
+    yield f"code {code.co_code.hex()} {code.co_names} {code.co_varnames}"
+    for const in code.co_consts:
+        yield from _describe(None if docstring is not None and const is docstring else const, outer)
+
+
+@functools.cache
+def _own_class(cls):
+    return tuple(_class(cls, (cls,)))
+
+
+def _class(cls, outer):
+    yield f"class {cls.__module__}.{cls.__qualname__}"
+    for base in cls.__mro__:
+        if _installed(base.__module__):
+            yield f"base {base.__module__}.{base.__qualname__}"
+            continue
+        for name, member in sorted(vars(base).items(), key=lambda item: item[0]):
+            member = _WRAPPED.get(type(member), lambda plain: plain)(member)
+            # What makes and compares objects decides nothing that their state does not show.
+            usual = hasattr(object, name) or name == "__post_init__" or not callable(member)
+            if name != "_abc_impl" and not (name.startswith("__") and usual):
+                yield f"member {name}"
+                yield from _describe(member, outer)
+
+
+_WRAPPED = {property: lambda it: (it.fget, it.fset), functools.cached_property: lambda it: it.func,
+            staticmethod: lambda it: it.__func__, classmethod: lambda it: it.__func__}

@@ -1,0 +1,162 @@
+"""When a run ends, and what it may never spend."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..checks import ROUNDING, count, number, positive, require
+from ..environments.distributions import Constant
+
+
+class StopRule:
+    """Base of all stop rules.
+
+    Attributes
+    ----------
+    total : float
+        What can be spent in all, in units of cost; infinite where nothing limits it.
+    hard : bool
+        Whether the total may not be exceeded, so that a run ends when no arm is affordable.
+    rate : float or None
+        What may be spent per round on average, at any time.
+    horizon : int or None
+        The number of rounds, where that is what ends a run.
+    """
+
+    hard, rate, horizon = False, None, None
+
+    def marks(self, fractions):
+        """The spending at which each checkpoint is due, shape of `fractions`."""
+        return np.asarray(fractions) * self.total * (1 - ROUNDING)
+
+    def ends(self, fractions):
+        """The round at which each checkpoint is due, shape of `fractions`; None where spending decides."""
+        return None
+
+    def limits(self, bandit):
+        """The most that a pull of each arm can cost, shape (K,), and two numbers, `ceiling` and `rate`: after round t
+        the spending may not exceed ceiling + rate t."""
+        return np.zeros(bandit.K), np.inf, 0.0
+
+    def check(self, bandit):
+        """Raise ValueError if a run on `bandit` might never end, or breaks the rule's assumptions."""
+
+
+@dataclass(frozen=True)
+class Budget(StopRule):
+    """Random costs, a total budget: pull while less than `total` is spent; the pull that crosses it counts.
+
+    Parameters
+    ----------
+    total : float
+        The budget B, in units of cost; positive and finite.
+    """
+
+    total: float
+
+    def __post_init__(self):
+        positive(f"{type(self).__name__} total", self.total)
+
+    def check(self, bandit):
+        for arm, mean in enumerate(bandit.cost_means):
+            require(0 < mean < np.inf, f"expected cost of arm {arm}", float(mean),
+                    "under a budget every expected cost must be positive and finite, or a run may never end")
+
+
+class HardBudget(Budget):
+    """Known costs, a total budget that is never exceeded: a run ends when no arm is affordable any more.
+
+    An arm is affordable if its cost added to what was spent, in the order of the pulls and in floating point, is at
+    most `total`. The last checkpoint is the end of the run, at whatever was spent by then: nothing, if the budget is
+    below every cost.
+
+    Parameters
+    ----------
+    total : float
+        The budget B, in units of cost; positive and finite.
+    """
+
+    hard = True
+
+    def limits(self, bandit):
+        return bandit.cost_means, self.total, 0.0
+
+    def check(self, bandit):
+        super().check(bandit)
+        for arm, law in enumerate(bandit.costs):
+            require(isinstance(law, Constant), f"cost of arm {arm}", law,
+                    "under a hard budget every cost must be known in advance: Constant(value)")
+
+
+class _Rounds(StopRule):
+    """A run of `horizon` rounds, whatever was spent."""
+
+    def marks(self, fractions):
+        return np.full(np.shape(fractions), np.inf)
+
+    def ends(self, fractions):
+        return np.ceil(np.asarray(fractions) * self.horizon * (1 - ROUNDING)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class AnytimeBudget(_Rounds):
+    """Random costs in [0, 1]: after every round t the spending is at most rate t (Elumar et al., Eq. 1).
+
+    In a round in which an arm could cost too much, in floating point, that arm must not be pulled. A run ends after
+    `horizon` rounds, whatever was spent; one too short to pull every arm is played like any other (`Runs.unpulled`).
+
+    Parameters
+    ----------
+    rate : float
+        What may be spent per round (c in the paper), in (0, 1].
+    horizon : int
+        Number of rounds (T).
+    """
+
+    rate: float
+    horizon: int
+
+    def __post_init__(self):
+        allowed = "must be a number in (0, 1]"
+        require(number("rate", self.rate, allowed=allowed) > 0 and self.rate <= 1, "rate", self.rate, allowed)
+        count("horizon", self.horizon)
+
+    @property
+    def total(self):
+        return self.rate * self.horizon
+
+    def limits(self, bandit):
+        return np.array([law.support[1] for law in bandit.costs], float), 0.0, self.rate
+
+    def check(self, bandit):
+        for arm, law in enumerate(bandit.costs):
+            low, high = law.support
+            require(0 <= low and high <= 1, f"cost of arm {arm}", law,
+                    "under an anytime budget every cost must be in [0, 1]")
+
+
+@dataclass(frozen=True)
+class Horizon(_Rounds):
+    """A number of rounds and no budget (Sinha et al., section 1.1): what is spent is compared, not limited.
+
+    Costs may be random, and 0 or less, but not unbounded.
+
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds (T).
+    """
+
+    rounds: int
+    total = np.inf
+
+    def __post_init__(self):
+        count("rounds", self.rounds)
+
+    @property
+    def horizon(self):
+        return self.rounds
+
+    def check(self, bandit):
+        for arm, law in enumerate(bandit.costs):
+            require(bool(np.isfinite(law.support).all()), f"cost of arm {arm}", law, "must have a finite support")

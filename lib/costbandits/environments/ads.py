@@ -1,0 +1,373 @@
+"""The social-media advertising data of the omega-UCB paper: from a file of ads to bandit settings.
+
+The data is not ours to ship. A user downloads `KAG_conversion_data.csv` (see `data/README.md`) and says where it is:
+by an argument, by the environment variable COSTBANDITS_ADS, or by putting it into the checkout's `data/` folder.
+`settings(standin=True)` needs no file: synthetic settings with the same numbers of arms.
+
+From ads to settings, in this order (`steps` counts what each step leaves):
+
+1. `rows="first761"`: the first 761 rows of the file, before anything else; `rows="all"`: all of them.
+2. Keep ads that cost anything: Spent > 0.
+3. Keep ads with Clicks >= Total_Conversion (otherwise the reward of a click would exceed 1).
+4. Group by campaign x age x gender; a group of at least two ads is a setting. Settings are sorted by that key, the
+   campaign as a number; arms keep the order of the file.
+5. An ad's expected cost is Spent / Clicks, its expected reward Total_Conversion / Clicks; a reward of 0 becomes 0.01.
+6. Both are divided by their maxima within the group and multiplied by 0.99.
+
+Steps 2 and 3 look at single rows and commute. They must precede step 6, or ads that are thrown away (with rewards
+above 1) would set the maxima; and 0.01 stands for 0 *before* the division, in conversions per click.
+
+**The shifted rows.** The authors' copy is another one on Kaggle (`madislemsalu/facebook-ad-campaign`, 15 columns).
+People who used that copy report that from row 761 on (counted from 0) its cells stand two columns too far left, so
+`total_conversion` is empty there. An empty cell compares as false, and step 3 silently drops these 382 rows, a third of
+all. The file read here has no such fault, and `rows="first761"` repeats the loss: it gives the paper's 19 settings of 2
+to 93 ads, where all rows give 23 settings of 2 to 102. That their copy is damaged so is thus inferred, from two
+descriptions and from these numbers. All lost rows belong to campaign 1178, among them all of its ads for women.
+
+Source: Heyden et al., section 5.1, and their public code; counts were made in the file.
+"""
+
+import csv
+import hashlib
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..checks import count, require
+
+FILE = "KAG_conversion_data.csv"
+VARIABLE = "COSTBANDITS_ADS"
+CHECKSUM = "e284022797522b37ef3cc707c2723616"
+COLUMNS = ("ad_id", "xyz_campaign_id", "fb_campaign_id", "age", "gender", "interest", "Impressions", "Clicks", "Spent",
+           "Total_Conversion", "Approved_Conversion")
+HOW_TO_GET = (f"Download {FILE} from https://www.kaggle.com/datasets/loveall/clicks-conversion-tracking and put it "
+              f"into the checkout's data/ folder, or set {VARIABLE} to its path; settings(standin=True) needs no file.")
+
+_KEY = ["xyz_campaign_id", "age", "gender"]
+_NUMBERS = ("xyz_campaign_id", "Clicks", "Spent", "Total_Conversion")
+
+# Numbers of arms, the shape that the stand-in shares with the data: campaigns 916 and 936 are the same in both cases.
+_WHOLE = {"916_30-34_F": 7, "916_30-34_M": 9, "916_35-39_F": 3, "916_35-39_M": 6, "916_40-44_M": 3, "916_45-49_F": 2,
+          "916_45-49_M": 3, "936_30-34_F": 54, "936_30-34_M": 38, "936_35-39_F": 33, "936_35-39_M": 23,
+          "936_40-44_F": 34, "936_40-44_M": 21, "936_45-49_F": 54, "936_45-49_M": 24}
+SIZES = {
+    "first761": {**_WHOLE, "1178_30-34_M": 93, "1178_35-39_M": 77, "1178_40-44_M": 57, "1178_45-49_M": 4},
+    "all": {**_WHOLE, "1178_30-34_F": 85, "1178_30-34_M": 102, "1178_35-39_F": 57, "1178_35-39_M": 88,
+            "1178_40-44_F": 60, "1178_40-44_M": 68, "1178_45-49_F": 70, "1178_45-49_M": 78},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """The arms of one bandit: a group of ads shown to the same people in the same campaign.
+
+    Parameters
+    ----------
+    name : str
+        Campaign, age and gender, as in "936_35-39_F"; ends in "_standin" for a synthetic one.
+    reward_means, cost_means : sequence of float, one per arm
+        Strictly between 0 and 1; kept as read-only arrays of shape (K,).
+    standin : bool
+        True if the numbers are synthetic.
+
+    Raises
+    ------
+    ValueError
+        If there is no arm, lengths differ, or a mean is not strictly between 0 and 1.
+    """
+
+    name: str
+    reward_means: np.ndarray
+    cost_means: np.ndarray
+    standin: bool = False
+
+    def __post_init__(self):
+        require(isinstance(self.name, str) and self.name != "", "name", self.name, "must be a non-empty text")
+        for what in ("reward_means", "cost_means"):
+            given = getattr(self, what)
+            means = np.array(given, float)
+            require(means.ndim == 1 and means.size > 0 and bool(np.all((means > 0) & (means < 1))), what, given,
+                    "must be one number strictly between 0 and 1 per arm, for at least one arm")
+            means.setflags(write=False)
+            object.__setattr__(self, what, means)
+        require(len(self.reward_means) == len(self.cost_means), "cost_means", f"{len(self.cost_means)} numbers",
+                f"must be one per arm, as many as reward_means ({len(self.reward_means)})")
+
+    @property
+    def K(self):
+        """Number of arms."""
+        return len(self.reward_means)
+
+    @property
+    def ratios(self):
+        """Expected reward per expected cost of each arm, shape (K,)."""
+        return self.reward_means / self.cost_means
+
+    def __repr__(self):
+        # Short, and without numbers: those of single ads are not ours to print into a notebook that is published.
+        return f"Setting({self.name!r}, K={self.K}, standin={self.standin})"
+
+
+def find(path=None):
+    """Where the data file is: `path`, else what COSTBANDITS_ADS says, else the checkout's `data/` folder.
+
+    The first of these that is given counts, even if there is no file: what was asked for is never replaced silently.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not there; the message says how to get it.
+    ValueError
+        If `path` is not a path, or a folder is meant.
+    """
+    if path is not None:
+        require(isinstance(path, str | os.PathLike) and os.fspath(path) != "", "path", path,
+                f"must be the path of {FILE}, or None to look for it")
+        place, origin = Path(path), "given as path"
+    elif os.environ.get(VARIABLE):
+        place, origin = Path(os.environ[VARIABLE]), f"named by {VARIABLE}"
+    else:
+        place, origin = _data_folder() / FILE, "the default place"
+    place = place.expanduser()
+    require(not place.is_dir(), "ads file", str(place), f"is a folder ({origin}); must be the file {FILE}")
+    if not place.is_file():
+        raise FileNotFoundError(f"ads file {str(place)!r} ({origin}) does not exist. {HOW_TO_GET}")
+    return place
+
+
+def _data_folder():
+    # An editable install runs this very file in the checkout, three folders below its root. Elsewhere there is no
+    # checkout to look into, and the path comes out relative: data/ where the user works.
+    root = Path(__file__).resolve().parents[3]
+    return root / "data" if (root / "pyproject.toml").is_file() else Path("data")
+
+
+def load(path=None, checksum=CHECKSUM):
+    """Read the file of ads, after making sure that it is the one the results rest on.
+
+    Parameters
+    ----------
+    path : path, optional
+        See `find`.
+    checksum : str
+        The MD5 sum that the file must have, in hexadecimal. Name another one to use another file of the same columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns `COLUMNS`, one row per ad, in the order of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not there; the message says how to get it.
+    ValueError
+        If it is a folder, empty, altered (another checksum), or lacks columns or numbers.
+    """
+    require(isinstance(checksum, str) and len(checksum) == 32 and set(checksum.lower()) <= set("0123456789abcdef"),
+            "checksum", checksum, "must be an MD5 sum, 32 hexadecimal digits")
+    place = find(path)
+    data = place.read_bytes()
+    require(data.strip() != b"", "ads file", str(place), f"is empty. {HOW_TO_GET}")
+    # The file begins with a byte order mark; "utf-8-sig" removes it, and does without.
+    columns = tuple(data.splitlines()[0].decode("utf-8-sig", "replace").split(","))
+    require(columns == COLUMNS, "ads file", str(place), f"has the wrong columns, {', '.join(columns)[:200]}; "
+            f"must be {', '.join(COLUMNS)}. {HOW_TO_GET}")
+    found = hashlib.md5(data, usedforsecurity=False).hexdigest()
+    require(found == checksum.lower(), "ads file", str(place), f"was altered or is another one: its MD5 sum is "
+            f"{found}, must be {checksum}. {HOW_TO_GET} To use this very file, say checksum={found!r}.")
+    return _parsed(data, f"ads file {str(place)!r}")
+
+
+def _parsed(data, name):
+    import pandas as pd
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}: must be UTF-8 text ({error})") from error
+    widths = {len(row) for row in csv.reader(io.StringIO(text)) if row}
+    require(widths == {len(COLUMNS)}, name, sorted(widths), f"must have {len(COLUMNS)} cells in every row")
+    table = pd.read_csv(io.StringIO(text))
+    require(len(table) > 0, name, "no row", "must have one row per ad below its header")
+    for column in _NUMBERS:
+        values = pd.to_numeric(table[column], errors="coerce")
+        _require_all(np.isfinite(values) & (values >= 0), name, table[column], "must hold finite numbers, 0 or more")
+    for column in ("age", "gender"):
+        _require_all(table[column].notna(), name, table[column], "must not be empty")
+    _require_all((table["Clicks"] > 0) | (table["Spent"] == 0), name, table["Clicks"], "must be above 0 where Spent is")
+    return table
+
+
+def _require_all(good, name, column, allowed):
+    for row in np.flatnonzero(~good)[:1]:
+        require(False, f"{name}, {column.name} in row {row} (from 0)", column.iloc[row], allowed)
+
+
+def _steps(table, rows):
+    """What each step of the processing leaves: pairs (its name, table)."""
+    yield "the file", table
+    if rows == "first761":
+        table = table.head(761)
+        yield "first 761 rows", table
+    table = table[table["Spent"] > 0]
+    yield "spent > 0", table
+    table = table[table["Clicks"] >= table["Total_Conversion"]]
+    yield "clicks >= conversions", table
+    table = table[table.groupby(_KEY)["ad_id"].transform("size") >= 2]
+    require(len(table) > 0, "rows", rows, "no two ads of the file are left in any group")
+    yield "at least two in a group", table
+
+
+def steps(rows="first761", path=None, checksum=CHECKSUM):
+    """How the ads of the file become settings: what each step of the processing leaves.
+
+    Parameters
+    ----------
+    rows, path, checksum
+        See `settings` and `load`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step: `ads` left, `settings` (groups of at least two of them), `smallest` and `largest` of these.
+    """
+    import pandas as pd
+    _check_rows(rows)
+    counted = {}
+    for name, table in list(_steps(load(path, checksum), rows)):
+        sizes = table.groupby(_KEY).size()
+        sizes = sizes[sizes >= 2]
+        counted[name] = {"ads": len(table), "settings": len(sizes), "smallest": sizes.min(), "largest": sizes.max()}
+    return pd.DataFrame.from_dict(counted, orient="index")
+
+
+def facts(rows="first761", path=None, checksum=CHECKSUM):
+    """What the arms rest on: counts and shares over all ads that are left, none of them about a single ad.
+
+    Parameters
+    ----------
+    rows, path, checksum
+        See `settings` and `load`.
+
+    Returns
+    -------
+    pandas.Series
+        From what is counted to its value; costs and rewards are the arms' expected ones.
+    """
+    import pandas as pd
+    _check_rows(rows)
+    whole, *_, (_, table) = _steps(load(path, checksum), rows)
+    arms = settings(rows, path, checksum=checksum)
+    costs, rewards = (np.concatenate([getattr(s, f"{what}_means") for s in arms]) for what in ("cost", "reward"))
+    best = [group.index[s.ratios.argmax()] for s, (_, group) in zip(arms, table.groupby(_KEY), strict=True)]
+    return pd.Series({
+        "ads": len(table),
+        "clicks of an ad, median": table["Clicks"].median(),
+        "ads clicked once": (table["Clicks"] == 1).sum(),
+        "ads without an approved conversion": (table["Approved_Conversion"] == 0).sum(),
+        "ads without any conversion, in the whole file": (whole[1]["Total_Conversion"] == 0).sum(),
+        "share of costs above 0.5": np.mean(costs > 0.5),
+        "share of rewards at most 0.1": np.mean(rewards <= 0.1),
+        "share of rewards at least 0.9": np.mean(rewards >= 0.9),
+        "settings": len(arms),
+        "settings whose best ad was clicked once": (table.loc[best, "Clicks"] == 1).sum(),
+        "settings whose best ad has the largest reward": sum(s.reward_means[s.ratios.argmax()] == s.reward_means.max()
+                                                             for s in arms)}, name="value").rename_axis("fact")
+
+
+def settings(rows="first761", path=None, standin=False, checksum=CHECKSUM):
+    """The bandit settings of the ad data (Heyden et al., section 5.1), in the order and by the rules stated above.
+
+    Parameters
+    ----------
+    rows : {"first761", "all"}
+        The paper's 19 settings, or the 23 of the undamaged file.
+    path : path, optional
+        See `find`.
+    standin : bool
+        Make synthetic settings instead, with the same numbers of arms. Arms are drawn anew from a fixed seed, costs
+        biased to 1 and rewards to both ends of [0, 1], as the paper describes them; no file is read.
+    checksum : str
+        See `load`.
+
+    Returns
+    -------
+    list of Setting
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        See `load`; ValueError too if nothing is left after processing, or for a stand-in made from a file.
+    """
+    _check_rows(rows)
+    require(isinstance(standin, bool | np.bool_), "standin", standin, "must be True or False")
+    if standin:
+        require(path is None, "path", path, "must be None for a stand-in, which reads no file")
+        return _standins(SIZES[rows])
+    *_, (_, table) = _steps(load(path, checksum), rows)
+    ratios = table[["Total_Conversion", "Spent"]].div(table["Clicks"], axis=0)
+    return [_setting("_".join(map(str, key)), *ratios.loc[group.index].to_numpy().T)
+            for key, group in table.groupby(_KEY)]
+
+
+def _check_rows(rows):
+    require(isinstance(rows, str) and rows in SIZES, "rows", rows, f"must be one of {list(SIZES)}")
+
+
+def _setting(name, rewards, costs, standin=False):
+    rewards = np.where(rewards == 0, 0.01, rewards)
+    return Setting(name, *(values / values.max() * 0.99 for values in (rewards, costs)), standin)
+
+
+def _standins(sizes):
+    # Inverse distribution functions: the arcsine law is heavy at both ends, the cube root of a uniform number near 1.
+    rng = np.random.default_rng(761)
+    made = []
+    for name, K in sizes.items():
+        uniform = rng.random((2, K))
+        rewards = np.maximum(np.sin(np.pi / 2 * uniform[0]) ** 2, 0.01)
+        made.append(_setting(f"{name}_standin", rewards, np.cbrt(uniform[1]), standin=True))
+    return made
+
+
+def density(setting, points=101):
+    """Kernel density estimate of the arms' (expected cost, expected reward), as in Figure 3f of Heyden et al.
+
+    Gaussian kernels with Scott's bandwidth. They know nothing of the square: mass beyond its edges is not folded back.
+
+    Parameters
+    ----------
+    setting : Setting
+        At least three arms, not on one line.
+    points : int
+        Cells along each axis.
+
+    Returns
+    -------
+    middles : ndarray of shape (points,)
+        Middles of the cells, the same for both axes.
+    values : ndarray of shape (points, points)
+        `values[i, j]` is the density at cost `middles[i]` and reward `middles[j]`; their mean is the mass in the
+        unit square.
+
+    Raises
+    ------
+    ValueError
+        If the arms do not spread over the plane.
+    """
+    from scipy.stats import gaussian_kde
+    require(isinstance(setting, Setting), "setting", setting, "must be a Setting")
+    points = count("points", points, low=2)
+    middles = (np.arange(points) + 0.5) / points
+    arms = np.stack([setting.cost_means, setting.reward_means])
+    require(np.linalg.matrix_rank(np.cov(arms) if setting.K > 2 else 0, tol=1e-12) == 2, "setting", setting.name,
+            "must have at least three arms that do not lie on one line")
+    grid = np.stack(np.meshgrid(middles, middles, indexing="ij")).reshape(2, -1)
+    return middles, gaussian_kde(arms)(grid).reshape(points, points)

@@ -1,0 +1,120 @@
+"""A bandit whose pulls cost something: K arms, each with a law of rewards and a law of costs."""
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..checks import positive, require
+from .distributions import TruncatedNormal, check_law
+
+
+class Linear(NamedTuple):
+    """What a policy may know of a linear bandit.
+
+    Attributes
+    ----------
+    vertices : ndarray of shape (K, d)
+        The arms.
+    noise : float
+        The noise of rewards and costs is sub-Gaussian with this constant (C in Xia et al.).
+    size : float
+        No less than the norm of either parameter vector (S in Xia et al.).
+    """
+
+    vertices: np.ndarray
+    noise: float
+    size: float
+
+    def ordered(self, order):
+        """The same for arms in another order."""
+        return self._replace(vertices=np.ascontiguousarray(self.vertices[order]))
+
+
+class Bandit:
+    """K arms that pay a random reward and charge a random cost at every pull.
+
+    Parameters
+    ----------
+    rewards, costs : sequence of distributions, one per arm
+        Anything with `mean`, `variance`, `support` and `sample(rng, size)`.
+
+    Attributes
+    ----------
+    reward_means, cost_means : ndarray of shape (K,)
+        Expected reward and cost of a pull (mu^r, mu^c in the papers).
+    linear : Linear or None
+        What a policy may know of it, if rewards and costs are linear in the arms.
+    """
+
+    linear = None
+
+    def __init__(self, rewards, costs):
+        for name, laws in (("rewards", rewards), ("costs", costs)):
+            require(hasattr(laws, "__iter__"), name, laws, "must be a sequence of distributions, one per arm")
+        self.rewards, self.costs = tuple(rewards), tuple(costs)
+        require(len(self.rewards) > 0, "rewards", self.rewards, "a bandit needs at least one arm")
+        require(len(self.rewards) == len(self.costs), "costs", f"{len(self.costs)} distributions",
+                f"must be one per arm, as many as rewards ({len(self.rewards)})")
+        for what, laws in (("rewards", self.rewards), ("costs", self.costs)):
+            for arm, law in enumerate(laws):
+                # Our own laws have checked themselves; asking them all again would be half the work of an instance.
+                if not type(law).__module__.startswith("costbandits."):
+                    check_law(f"{what}[{arm}]", law)
+                require(math.isfinite(law.mean), f"{what}[{arm}].mean", law.mean, "must be finite")
+
+    @property
+    def K(self):
+        """Number of arms."""
+        return len(self.rewards)
+
+    @cached_property
+    def reward_means(self):
+        return np.array([law.mean for law in self.rewards])
+
+    @cached_property
+    def cost_means(self):
+        return np.array([law.mean for law in self.costs])
+
+    @property
+    def ratios(self):
+        """Expected reward per expected cost of each arm, shape (K,) (rho_k in the papers)."""
+        return self.reward_means / self.cost_means
+
+    def __repr__(self):
+        return f"Bandit(rewards={list(self.rewards)!r}, costs={list(self.costs)!r})"
+
+
+class LinearBandit(Bandit):
+    """Arms in R^d whose expected reward and cost are linear: x . reward and x . cost.
+
+    Noise is normal, cut off at the same distance on both sides of the mean, as far as outcomes in [0, 1] allow: cut
+    off at 0 and 1 it would move the mean, which would not be linear any more.
+
+    Parameters
+    ----------
+    vertices : array_like of shape (K, d)
+        The arms; of a polytope, its vertices (`polytopes.vertices`).
+    reward, cost : array_like of shape (d,)
+        The parameter vectors (mu^r, mu^c in Xia et al.). All means must lie in (0, 1).
+    noise_sd : float
+        Standard deviation of the noise before it is cut off.
+    """
+
+    def __init__(self, vertices, reward, cost, noise_sd):
+        vertices, reward, cost = (np.array(array, float) for array in (vertices, reward, cost))
+        require(vertices.ndim == 2 and reward.shape == cost.shape == vertices.shape[1:], "shapes",
+                (vertices.shape, reward.shape, cost.shape), "must be (K, d), (d,), (d,)")
+        for name, array in (("vertices", vertices), ("reward", reward), ("cost", cost)):
+            require(bool(np.isfinite(array).all()), name, array, "must be finite numbers")
+        noise = positive("noise_sd", noise_sd)
+        require(noise <= 1e6, "noise_sd", noise_sd, "must be at most 1e6: more is flat on [0, 1]")
+        laws = []
+        for what, parameter in (("reward", reward), ("cost", cost)):
+            means = vertices @ parameter
+            for arm in np.flatnonzero(~((means > 0) & (means < 1))):
+                require(False, f"expected {what} of arm {arm}", float(means[arm]), "must be in (0, 1)")
+            laws.append([TruncatedNormal(m, noise, max(2 * m - 1, 0.0), min(2 * m, 1.0)) for m in means.tolist()])
+        super().__init__(*laws)
+        self.linear = Linear(vertices, noise, float(max(np.linalg.norm(reward), np.linalg.norm(cost))))

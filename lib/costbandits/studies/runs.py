@@ -1,0 +1,154 @@
+"""What a study returns: pull counts and totals of every run, or what was kept of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..checks import require
+from . import keys
+
+FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
+
+
+@dataclass(repr=False)
+class Results:
+    """What every result of `simulate` knows of its study.
+
+    Attributes
+    ----------
+    policies : list of str
+        Labels, the first axis of every array.
+    replications : ndarray of int, shape (R,)
+    fractions : ndarray, shape (C,)
+        Checkpoints as shares of the budget, or of the horizon.
+    """
+
+    policies: list
+    replications: np.ndarray
+    fractions: np.ndarray
+
+    def __repr__(self):
+        return (f"{type(self).__name__}: {', '.join(map(str, self.policies))}; "
+                f"{len(self.replications):,} replications, {len(self.fractions)} checkpoints")
+
+    def index(self, label):
+        """Position of a policy on the first axis."""
+        require(label in self.policies, "policy", label, f"must be one of {self.policies}")
+        return self.policies.index(label)
+
+    def frame(self, values):
+        """A tidy DataFrame of an array (policy, replication[, checkpoint]): these columns, and value."""
+        import pandas as pd
+        values = np.asarray(values)
+        shape = (len(self.policies), len(self.replications), len(self.fractions))
+        require(values.shape in (shape, shape[:2]), "values.shape", values.shape, f"must be {shape} or {shape[:2]}")
+        levels = {"policy": self.policies, "replication": self.replications, "checkpoint": self.fractions}
+        names = list(levels)[:values.ndim]
+        index = pd.MultiIndex.from_product([levels[name] for name in names], names=names)
+        return pd.Series(values.ravel(), index, name="value").reset_index()
+
+
+@dataclass(repr=False)
+class Runs(Results):
+    """Pull counts and totals of every run at every checkpoint.
+
+    Attributes
+    ----------
+    pulls : int32 array of shape (policy, replication, checkpoint, arm)
+    rounds, skips : int64 arrays of shape (policy, replication, checkpoint)
+        Elapsed rounds, skipped ones included; skipped ones alone.
+    spent, reward : float64 arrays of shape (policy, replication, checkpoint)
+    bandits : list of Bandit, one per replication
+    stops : list of stop rules, one per replication
+    seed : int
+    """
+
+    pulls: np.ndarray
+    rounds: np.ndarray
+    skips: np.ndarray
+    spent: np.ndarray
+    reward: np.ndarray
+    bandits: list
+    stops: list
+    seed: int
+
+    def __repr__(self):
+        one, kind = len(set(map(repr, self.stops))) == 1, type(self.stops[0]).__name__
+        return f"{super().__repr__()}, {self.bandits[0].K} arms, {repr(self.stops[0]) if one else f'a {kind} for each'}"
+
+    @property
+    def unpulled(self):
+        """How many arms have never been pulled, shape (policy, replication, checkpoint)."""
+        return (self.pulls == 0).sum(axis=-1)
+
+
+@dataclass(repr=False)
+class Reduced(Results):
+    """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...).
+
+    Attributes
+    ----------
+    values : dict
+    origin : bytes
+        Digest of the seed, and of the bandit and the stop rule of replication 0: runs of one origin are paired.
+    """
+
+    values: dict
+    origin: bytes
+
+    def __repr__(self):
+        return f"{super().__repr__()}; of each run: {', '.join(map(str, self.values))}"
+
+    def __getitem__(self, name):
+        require(name in self.values, "value", name, f"must be one of {list(self.values)}")
+        return self.values[name]
+
+
+def stacked(results):
+    """From a dict of arrays for each (policy, replication) to a dict of arrays (policy, replication, ...)."""
+    return {name: np.stack([[result[name] for result in row] for row in results]) for name in results[0][0]}
+
+
+def join(first, second):
+    """The policies of two results side by side, on the replications they have in common.
+
+    Both must come from the same seed, checkpoints and instances, so that their runs are paired.
+
+    Parameters
+    ----------
+    first, second : Runs or Reduced
+        Two of a kind; a label may stand in only one of them.
+
+    Returns
+    -------
+    Runs or Reduced
+        With the policies of `first` before those of `second`, replications in the order of `first`.
+    """
+    kinds = (type(first).__name__, type(second).__name__)
+    require(isinstance(first, Results) and kinds[0] == kinds[1], "results", kinds, "must be two Runs or two Reduced")
+    both, *rows = np.intersect1d(first.replications, second.replications, assume_unique=True, return_indices=True)
+    order = np.argsort(rows[0])            # as they stand in the first
+    both, rows = both[order], [row[order] for row in rows]
+    require(len(both) > 0, "replications", (first.replications, second.replications), "must have some in common")
+    require(np.array_equal(first.fractions, second.fractions), "fractions", second.fractions,
+            "must be the same in both")
+    twice = sorted(set(first.policies) & set(second.policies))
+    require(not twice, "policies", twice, "a label may stand in only one of the two")
+
+    def side_by_side(a, b):
+        return np.concatenate([a[:, rows[0]], b[:, rows[1]]])
+
+    common = {"policies": first.policies + second.policies, "replications": both, "fractions": first.fractions}
+    if isinstance(first, Reduced):
+        require(first.origin == second.origin, "results", "instances, stop rules or seeds", "must be the same in both")
+        names = [set(each.values) for each in (first, second)]
+        require(names[0] == names[1], "values", names, "must be the same in both")
+        return Reduced(**common, values={name: side_by_side(first[name], second[name]) for name in first.values},
+                       origin=first.origin)
+    mine, theirs = ([(keys.instance(each.bandits[i]), each.stops[i]) for i in at]
+                    for each, at in zip((first, second), rows, strict=True))
+    require(mine == theirs and first.seed == second.seed, "results", "instances, stop rules or seeds",
+            "must be the same in both")
+    arrays = {name: side_by_side(getattr(first, name), getattr(second, name)) for name in FIELDS}
+    return Runs(**common, **arrays, bandits=[first.bandits[i] for i in rows[0]],
+                stops=[first.stops[i] for i in rows[0]], seed=first.seed)

@@ -1,0 +1,162 @@
+"""Replications, scheduled: instance, stacks, all policies, results.
+
+One task is one replication with all its policies, so they share the stacks. Results do not depend on how many
+workers share the tasks, on the backend that runs them, or on which policies play along.
+"""
+
+import contextlib
+import numbers
+import os
+import warnings
+from dataclasses import replace
+
+import joblib
+import numpy as np
+
+from ..checks import count, require
+from ..engine.stops import StopRule
+from ..environments.bandits import Bandit
+from ..policies.base import require_policies, takes_one
+from . import cluster
+from .progress import Steps
+from .runs import Reduced, Runs, stacked
+from .store import Store
+from .study import STOPS, Study
+
+joblib.register_parallel_backend("dask", cluster.dask)
+
+
+def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_jobs=None, progress=False,
+             max_rounds=10**8, store=None, reduce=None):
+    """Play policies against bandits, all on the same reward stacks.
+
+    Parameters
+    ----------
+    policies : dict
+        Label -> policy.
+    bandits : Bandit or callable
+        One bandit for all replications, or a function rng -> Bandit that makes a fresh one for each (fixed K).
+    stop : stop rule or callable
+        `Budget(total)`, `HardBudget(total)`, `AnytimeBudget(rate, horizon)` or `Horizon(rounds)`, or a function
+        bandit -> rule.
+    replications : int or sequence of int
+        How many, or which ones.
+    seed : int
+    checkpoints : int or increasing sequence of fractions in (0, 1]
+        A number means equal steps. Checkpoint f is the state after the pull at which the spending first reaches
+        f times the budget (under a horizon: after the round, f times the horizon); the run ends at the last one, or
+        when no arm is affordable.
+    n_jobs : int, optional
+        Workers, threads unless `joblib.parallel_config` names another backend; by default 1 or what it says.
+    progress : bool or str
+        Show a bar in a terminal, with this label.
+    max_rounds : int
+        A run that needs more is an error.
+    store : path, optional
+        File of finished replications: what it holds is not played again, what it lacks is added.
+    reduce : callable, optional
+        From the `Runs` of one policy (labelled "policy") in one replication to a dict of arrays with leading axes
+        (policy, replication); only these are kept. For studies whose pull counts would not fit into memory.
+
+    Returns
+    -------
+    Runs, or Reduced when `reduce` is given
+
+    Raises
+    ------
+    ValueError
+        For bad arguments, before any pull is made (for fresh instances: before that instance is played).
+    RuntimeError
+        With policy, replication and round: for a run beyond `max_rounds`, an arm that is out of range or might exceed
+        a hard or anytime budget, an index that is NaN.
+    StoreError, OSError
+        If the store is damaged or belongs to something else, or the disk is full.
+    """
+    study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce)
+    require(store is None or (isinstance(store, str | os.PathLike) and str(store) != ""), "store", store,
+            "must be the path of a file")
+    label = None if progress is False else progress if isinstance(progress, str) else "simulate"
+    with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
+        pieces = list(_collect(study, ids, n_jobs, filed, steps))
+    arrays = stacked([[piece[label] for piece in pieces] for label in study.policies])
+    common = {"policies": list(study.policies), "replications": np.array(ids, np.int64), "fractions": study.fractions}
+    if reduce is not None:
+        return Reduced(**common, values=arrays, origin=study.origin)
+    instances = [study.instance(replication) for replication in ids]
+    return Runs(**common, **arrays, bandits=[bandit for bandit, _ in instances], stops=[stop for _, stop in instances],
+                seed=study.seed)
+
+
+def _collect(study, ids, n_jobs, store, steps):
+    """Yield each replication's results in order, from the store where it has them; file the others as they come."""
+    keys = [study.keys(replication) if store is not None else {} for replication in ids]
+    known = [{label: values for label, key in each.items() if (values := store.get(key)) is not None} for each in keys]
+    missing = [[label for label in study.policies if label not in found] for found in known]
+    tasks = (joblib.delayed(study.play)(r, labels) for r, labels in zip(ids, missing, strict=True) if labels)
+    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played:
+        shapes = None
+        for key, found, labels in zip(keys, known, missing, strict=True):
+            fresh = next(played) if labels else {}
+            shapes = _same_shapes(shapes, *found.values(), *fresh.values())
+            if fresh and store is not None:
+                store.put((key[label], values) for label, values in fresh.items())
+            found.update(fresh)
+            steps.step()
+            yield found
+
+
+@contextlib.contextmanager
+def _stopped(played):
+    """Close a generator of joblib's whatever happens: else its workers would play on after an error or Ctrl-C."""
+    try:
+        yield played
+    finally:
+        with warnings.catch_warnings(action="ignore"):       # that some results are not used
+            played.close()
+
+
+def _same_shapes(shapes, *results):
+    """The shapes of the arrays of all results so far."""
+    for result in results:
+        other = {name: value.shape for name, value in result.items()}
+        require(shapes in (None, other), "reduce(runs)", other,
+                f"names and shapes must be the same for every run ({shapes})")
+        shapes = other
+    return shapes
+
+
+def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce):
+    require_policies(policies)
+    require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
+            "must be a Bandit or a function rng -> Bandit")
+    require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
+            f"must be a stop rule ({STOPS}) or a function bandit -> rule")
+    for name, given, argument in (("bandits", bandits, "rng"), ("stop", stop, "the bandit")):
+        if callable(given):
+            takes_one(name, given, argument)
+    if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
+        ids = range(count("replications", replications))
+    else:
+        ids = [count("replications", r, low=0) for r in replications]
+        require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**63, "replications", replications,
+                "must be distinct and below 2**63, at least one")
+    if isinstance(checkpoints, numbers.Number):
+        number = count("checkpoints", checkpoints)
+        fractions = np.arange(1, number + 1) / number
+    else:
+        try:
+            fractions = np.array(checkpoints, float)
+        except (TypeError, ValueError):
+            fractions = np.array(np.nan)
+        require(fractions.ndim == 1 and fractions.size > 0 and bool(np.all(np.diff(fractions) > 0))
+                and fractions[0] > 0 and fractions[-1] <= 1, "checkpoints", checkpoints,
+                "must be a whole number, 1 or more, or increasing fractions in (0, 1]")
+    require(count("max_rounds", max_rounds) < 2**31, "max_rounds", max_rounds,
+            "must be below 2**31: pulls are counted in 32 bits")
+    require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
+    if n_jobs is not None:
+        require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
+    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, int(max_rounds), reduce,
+                  first=ids[0])
+    return replace(study, arms=study.example().K), [int(r) for r in ids]

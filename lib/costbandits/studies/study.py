@@ -1,0 +1,180 @@
+"""A study: all that decides its results, and how one of its replications is played."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..checks import require
+from ..engine import fingerprint
+from ..engine import loops as engine
+from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
+from ..engine.stops import StopRule
+from ..environments.bandits import Bandit
+from ..environments.distributions import check_sampler
+from ..policies.base import IndexRule, Problem
+from . import keys
+from .runs import FIELDS, Runs
+
+STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
+OUT_OF_BOUNDS = "index is out of bounds"     # what Numba says
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that decides the results, apart from how they are computed."""
+
+    policies: dict
+    bandits: object
+    stop: object
+    seed: int
+    fractions: np.ndarray
+    max_rounds: int
+    reduce: object = None
+    first: int = 0       # the replication in which promises of user-written policies are checked
+    arms: int | None = None    # K, once the first instance has shown it
+    checked: set = field(default_factory=set, compare=False, repr=False)
+
+    def instance(self, replication):
+        """The bandit and stop rule of a replication, checked."""
+        bandit = self.bandits
+        if not isinstance(bandit, Bandit):
+            bandit = bandit(stream(self.seed, replication, INSTANCE))
+            require(isinstance(bandit, Bandit), f"bandits(rng) in replication {replication}", bandit,
+                    "must return a Bandit" + "; its return is missing" * (bandit is None))
+            require(self.arms in (None, bandit.K), f"bandits(rng) in replication {replication}", f"{bandit.K} arms",
+                    f"must have as many arms in every replication ({self.arms})")
+        stop = self.stop if isinstance(self.stop, StopRule) else self.stop(bandit)
+        require(isinstance(stop, StopRule), f"stop(bandit) in replication {replication}", stop,
+                f"must return a stop rule ({STOPS})")
+        stop.check(bandit)
+        require((stop.horizon or 0) <= self.max_rounds, "max_rounds", self.max_rounds,
+                f"must be at least the horizon ({stop.horizon})")
+        for label, policy in self.policies.items():
+            require(policy.skips or stop.rate is None, f"policies[{label!r}]", policy,
+                    "must be able to skip rounds under an anytime budget (SUAK, ..., your own by cb.choose)")
+        self._check_laws(bandit)
+        return bandit, stop
+
+    def example(self):
+        """The first instance, made twice: it must come from `rng` alone, or what was played could not be looked up.
+
+        What is the reader's own is tried out on it: laws, and what policies are told and remember.
+        """
+        (first, stop), (again, _) = (self.instance(self.first) for _ in range(2))
+        same = (np.array_equal(first.reward_means, again.reward_means)
+                and np.array_equal(first.cost_means, again.cost_means))
+        require(same, f"bandits(rng) in replication {self.first}", self.bandits,
+                "made twice, its arms differ: draw all that is random from rng, not from np.random or random")
+        for law in (*first.rewards, *first.costs):
+            if not type(law).__module__.startswith("costbandits."):
+                check_sampler(law)
+        problem = Problem.of(first, stop, np.arange(first.K))
+        for label, policy in self.policies.items():
+            policy.check(problem)
+            policy.rehearse(f"policies[{label!r}]", problem)
+        return first
+
+    @cached_property
+    def _specimen(self):
+        return self.instance(0)
+
+    @cached_property
+    def origin(self):
+        """Digest of the seed, and of the bandit and the stop rule of replication 0."""
+        bandit, stop = self._specimen
+        return fingerprint.digest(self.seed, stop, keys.instance(bandit))
+
+    def _check_laws(self, bandit):
+        for what, laws in (("reward", bandit.rewards), ("cost", bandit.costs)):
+            low, high = min(law.support[0] for law in laws), max(law.support[1] for law in laws)
+            for label, policy in self.policies.items():
+                allowed = policy.support or (-np.inf, np.inf)
+                require(allowed[0] <= low and high <= allowed[1], f"{what} support", (low, high),
+                        f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}")
+            for law in laws:
+                if type(law) not in self.checked:
+                    self.checked.add(type(law))
+                    if not type(law).__module__.startswith("costbandits."):
+                        check_sampler(law)
+
+    @cached_property
+    def _parts(self):
+        # Digests of what does not change with the replication. A function that makes instances is known by its code
+        # and by an example of what it makes: to make each instance only to look up its results takes too long.
+        policies = {label: fingerprint.digest(policy) for label, policy in self.policies.items()}
+        bandit, stop = self._specimen
+        makers = [maker for maker in (self.bandits, self.stop) if not isinstance(maker, Bandit | StopRule)]
+        # A regret may use whatever a bandit knows to tell.
+        reduce = self.reduce and (self.reduce, type(bandit))
+        study = (self.fractions, self.max_rounds, self.seed, reduce, makers, stop)
+        return policies, fingerprint.digest(study, keys.instance(bandit), keys.common())
+
+    def keys(self, replication):
+        """What a finished replication of each policy is filed under in the store."""
+        policies, rest = self._parts
+        return {label: fingerprint.digest(policy, rest, replication) for label, policy in policies.items()}
+
+    def play(self, replication, labels):
+        """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
+        bandit, stop = self.instance(replication)
+        order = stream(self.seed, replication, ORDER).permutation(bandit.K)
+        stacks = Stacks(bandit, self.seed, replication, order)
+        problem, (top, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
+        for label in labels:
+            self.policies[label].check(problem)
+        end = stop.marks(self.fractions), self.max_rounds, top[order], *limits, stop.ends(self.fractions)
+        results = {}
+        for label in labels:
+            run = self._run(label, replication, problem, stacks, *end)
+            pulls = np.empty_like(run.pulls_at)
+            pulls[:, order] = run.pulls_at
+            arrays = (pulls, run.clock_at[:, 0], run.clock_at[:, 1], run.purse_at[:, 0], run.purse_at[:, 1])
+            results[label] = dict(zip(FIELDS, arrays, strict=True))
+            if self.reduce is not None:
+                results[label] = self._reduced(replication, results[label], bandit, stop)
+        return results
+
+    def _run(self, label, replication, problem, stacks, *end):
+        policy = self.policies[label]
+
+        def play(**options):
+            run = engine.Run(stacks, *end)
+            try:
+                status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
+            except IndexError as error:
+                require(str(error) != OUT_OF_BOUNDS, f"policies[{label!r}]", policy,
+                        f"its rule reads beyond the end of an array: of {problem.K} arms, of {len(policy.parameters)} "
+                        "params, or of what memory and prepare have made")
+                raise
+            if status != engine.DONE:
+                raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.clock[0] + 1}: "
+                                   + self._trouble(status, len(run.n)))
+            return run
+
+        run = play()
+        promised = isinstance(policy, IndexRule) and policy.monotone
+        if promised and replication == self.first and not policy.rule.__module__.startswith("costbandits."):
+            kept = np.array_equal(run.pulls_at, play(lazy=False).pulls_at) and policy.rises(run, problem)
+            require(kept, f"policy {label!r} monotone", True,
+                    "its index decreases while the arm rests: declare monotone=False")
+        return run
+
+    def _trouble(self, status, K):
+        return {
+            engine.TOO_LONG: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
+            engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
+                                "-2 to pass",
+            engine.TOO_DEAR: "the policy returned an arm that would exceed the budget; choose among the affordable",
+            engine.NOT_A_NUMBER: "the index is not a number, as 0/0 or the root of a negative number are not; return "
+                                 "np.inf where it is undefined, such as at a cost of 0"}[status]
+
+    def _reduced(self, replication, arrays, bandit, stop):
+        # Without its label: the same policy has the same result in the store whatever it is called.
+        alone = {name: value[None, None] for name, value in arrays.items()}
+        values = self.reduce(Runs(["policy"], np.array([replication]), self.fractions, bandits=[bandit], stops=[stop],
+                                  seed=self.seed, **alone))
+        kept = {name: np.asarray(value) for name, value in values.items()} if isinstance(values, dict) else {}
+        require(kept and all(value.shape[:2] == (1, 1) and value.dtype.kind in "biufc" for value in kept.values()),
+                "reduce(runs)", values, "must be a dict of arrays of numbers with leading axes (policy, replication)")
+        return {name: value[0, 0] for name, value in kept.items()}

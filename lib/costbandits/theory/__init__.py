@@ -1,0 +1,1 @@
+"""What is promised: optima, intervals, each paper's bounds, the Bernoulli factory."""

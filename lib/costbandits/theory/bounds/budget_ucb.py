@@ -1,0 +1,512 @@
+"""What Xia et al., "Budgeted Bandit Problems with Continuous Random Costs", promise.
+
+Lemmas 1 and 4 with the identity behind them, Theorems 3 and 7 as printed and with the constants that their proofs give,
+and what the notebook judges them by: exact games of policies that look at the money left, and the exact probability
+that a Bernoulli arm ever leaves its confidence interval.
+"""
+
+from dataclasses import dataclass
+from math import exp, inf, log, sqrt
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import zeta
+
+from ...checks import ROUNDING, count, number, positive, require
+from ...environments.bandits import Bandit
+from .omega_ucb import excess_rounds
+
+
+def _means(bandit):
+    require(isinstance(bandit, Bandit), "bandit", bandit, "must be a Bandit")
+    rewards, costs = bandit.reward_means, bandit.cost_means
+    for arm in np.flatnonzero((rewards < 0) | (rewards > 1)):
+        require(False, f"expected reward of arm {arm}", float(rewards[arm]), "must be in [0, 1]")
+    for arm in np.flatnonzero((costs <= 0) | (costs > 1)):
+        require(False, f"expected cost of arm {arm}", float(costs[arm]), "must be in (0, 1]")
+    return rewards, costs
+
+
+def _gaps(rewards, costs):
+    # Differences of ratios, in which rounding must not tell equals apart, and the best ratio.
+    ratios = rewards / costs
+    best = ratios.max()
+    return np.where(best - ratios > ROUNDING * best, best - ratios, 0.0), float(best)
+
+
+def _losses(bandit):
+    # What a pull of each arm loses, and the best ratio.
+    rewards, costs = _means(bandit)
+    gap, best = _gaps(rewards, costs)
+    return costs * gap, best
+
+
+def _lowest(min_cost, costs):
+    smallest = float(costs.min())
+    allowed = f"must be in (0, {smallest!r}], no more than any expected cost"
+    lowest = smallest if min_cost is None else number("min_cost", min_cost, 0, smallest, allowed)
+    require(lowest > 0, "min_cost", min_cost, allowed)
+    return lowest
+
+
+def gaps(bandit):
+    """The gaps Delta_i of ratios, and what a pull loses (Xia et al., section 3.3).
+
+    Parameters
+    ----------
+    bandit : Bandit
+        Expected rewards in [0, 1], costs in (0, 1].
+
+    Returns
+    -------
+    DataFrame with a row per arm, zeros for the best ones
+        `gap`: Delta_i, best ratio minus the arm's, in reward per unit of cost. `loss`: mu^c_i Delta_i, what a pull
+        loses in expectation against spending its cost on the best arm, in units of reward.
+    """
+    rewards, costs = _means(bandit)
+    gap, _ = _gaps(rewards, costs)
+    return pd.DataFrame({"gap": gap, "loss": costs * gap})
+
+
+def _counts(name, pulls, K):
+    pulls = np.asarray(pulls, float)
+    shaped = pulls.ndim > 0 and pulls.shape[-1] == K
+    require(shaped and bool(np.all(np.isfinite(pulls) & (pulls >= 0))), name, pulls,
+            f"must be finite numbers of 0 or more, the last axis being the {K} arms")
+    return pulls
+
+
+def lemma_1(bandit, pulls):
+    """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget.
+
+    sum_i mu^c_i Delta_i E[n_i] + gamma, gamma the best ratio.
+
+    Parameters
+    ----------
+    bandit : Bandit
+    pulls : array of shape (..., K)
+        E[n_i], expected pulls of each arm until the budget is crossed, the crossing pull included.
+
+    Returns
+    -------
+    ndarray of shape (...), in units of reward
+    """
+    loss, best = _losses(bandit)
+    return _counts("pulls", pulls, bandit.K) @ loss + best
+
+
+def lemma_4(bandit, wrong_pulls):
+    """Lemma 4 (Xia et al.): Delta_max E[tau] + gamma, the same with every wrong pull at the highest price.
+
+    Parameters
+    ----------
+    bandit : Bandit
+        Of a linear bandit the arms are the vertices.
+    wrong_pulls : float
+        E[tau], expected pulls of all arms but the best.
+
+    Returns
+    -------
+    float, in units of reward
+    """
+    wrong = number("wrong_pulls", wrong_pulls, 0, allowed="must be a finite number of 0 or more")
+    gap, best = _gaps(*_means(bandit))
+    return float(gap.max() * wrong + best)
+
+
+def regret_identity(bandit, pulls, spent, optimum):
+    """The exact regret of any policy, which Lemmas 1 and 4 bound; ours.
+
+    R* - gamma E[spent] + sum_i mu^c_i Delta_i E[n_i], gamma the best ratio. With R* <= (B + 1) gamma and spent > B it
+    gives both lemmas.
+
+    Parameters
+    ----------
+    bandit : Bandit
+    pulls : array of shape (..., K)
+        E[n_i], the crossing pull included.
+    spent : float or array of shape (...)
+        Expected cost of all pulls, the crossing pull included.
+    optimum : float
+        R*, expected reward of the best policy that knows the expectations (`exact_game` finds it for costs on a grid).
+
+    Returns
+    -------
+    ndarray of shape (...), in units of reward
+    """
+    loss, best = _losses(bandit)
+    return _counts("pulls", pulls, bandit.K) @ loss + optimum - best * np.asarray(spent, float)
+
+
+@dataclass(frozen=True)
+class Game:
+    """Expectations of a game that spends a budget.
+
+    Attributes
+    ----------
+    reward : float
+        Expected reward of all pulls.
+    spent : float
+        Expected cost of all pulls.
+    pulls : ndarray of shape (K,)
+        Expected pulls of each arm.
+    arms : ndarray of shape (steps + 1,)
+        The arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
+    """
+
+    reward: float
+    spent: float
+    pulls: np.ndarray
+    arms: np.ndarray
+
+
+def exact_game(chances, rewards, steps, arms=None, crossing=True):
+    """The exact game of a policy that only looks at the money left, for costs on the grid 0, 1/m, ..., 1.
+
+    Works backwards from an empty purse; a pull that costs nothing is followed by another of the same arm.
+
+    Parameters
+    ----------
+    chances : array of shape (K, m + 1)
+        Probabilities of the costs 0, 1/m, ..., 1, one row per arm; that of 0 below 1.
+    rewards : array of shape (K, m + 1)
+        Expected reward given the cost: rewards and costs of a pull may depend on each other.
+    steps : int
+        The budget in steps of 1/m, 0 or more; the game goes on until more than that is spent.
+    arms : array of shape (steps + 1,), optional
+        The policy: the arm for 0, 1, ... steps left. By default the best: its reward is R*, since nothing but the money
+        left matters to a player who knows the expectations.
+    crossing : bool
+        Whether the reward of the pull that crosses the budget counts.
+
+    Returns
+    -------
+    Game
+    """
+    p, r = np.asarray(chances, float), np.asarray(rewards, float)
+    require(p.ndim == 2 and p.shape == r.shape and p.shape[1] > 1, "(chances, rewards) shapes", (p.shape, r.shape),
+            "must be (K, m + 1) both, m of at least 1")
+    require(bool(np.all(p >= 0) and np.allclose(p.sum(axis=1), 1) and np.all(p[:, 0] < 1)), "chances", chances,
+            "must be probabilities, 1 per row together, that of cost 0 below 1")
+    steps, (K, m) = count("steps", steps, low=0), (p.shape[0], p.shape[1] - 1)
+    chosen = np.zeros(steps + 1, int) if arms is None else np.asarray(arms)
+    require(chosen.shape == (steps + 1,) and chosen.dtype.kind in "iu" and bool(np.all((chosen >= 0) & (chosen < K))),
+            "arms", arms, f"must be {steps + 1} positions of arms below {K}")
+    paid, start = p @ np.arange(m + 1) / m, np.c_[np.zeros((K, 2)), np.eye(K)]
+    ahead = np.zeros((m + steps + 1, K + 2))               # by money left, m entries below 0: reward, spent, pulls
+    for left in range(steps + 1):
+        counted = np.ones(m + 1) if crossing else np.arange(m + 1) <= left
+        first = start.copy()
+        first[:, 0], first[:, 1] = (p * r * counted).sum(axis=1), paid
+        values = (first + p[:, 1:] @ ahead[left:left + m][::-1]) / (1 - p[:, :1])
+        if arms is None:
+            chosen[left] = values[:, 0].argmax()
+        ahead[left + m] = values[chosen[left]]
+    reward, spent, *pulls = ahead[-1]
+    return Game(float(reward), float(spent), np.array(pulls), chosen)
+
+
+def worst_miss(mean, rounds, exploration=1.0):
+    """Exact probability behind Lemma 2 (Xia et al.) for the policy that tries hardest to miss, on a Bernoulli arm.
+
+    P(there is n <= t - 1 with |mean of n outcomes - mu| >= eps), eps = exploration sqrt(2 log(t - 1) / n): no policy
+    can make an arm leave its interval at round t more often. Lemma 2 promises at most 2 / (t - 1)^3.
+
+    Parameters
+    ----------
+    mean : float
+        mu in [0, 1].
+    rounds : sequence of ints
+        t, each at least 2. Time grows with t^2.
+    exploration : float
+        Multiplies eps, above 0.
+
+    Returns
+    -------
+    ndarray, one probability per round
+    """
+    mean, factor = number("mean", mean, 0, 1, "must be in [0, 1]"), positive("exploration", exploration)
+    missed = []
+    for t in rounds:
+        reach, total, inside = factor * sqrt(2 * log(count("rounds", t, low=2) - 1)), 0.0, np.ones(1)
+        for n in range(1, t):
+            after = np.r_[inside * (1 - mean), 0.0]
+            after[1:] += inside * mean
+            off = np.abs(np.arange(n + 1) - n * mean) >= reach * sqrt(n) - 1e-9
+            total += after[off].sum()
+            inside = np.where(off, 0.0, after)
+        missed.append(float(total))
+    return np.array(missed)
+
+
+def chance_failures(K):
+    """4 sum_{t > K} (t - K) / (t - 1)^4: expected rounds in which one of four one-sided bounds fails; ours.
+
+    Reward and cost of two arms, each on the side that can mislead; after K first pulls an arm has at most t - K before
+    round t. Stands where Theorem 3 (Xia et al.) has 3.
+
+    Parameters
+    ----------
+    K : int
+        Number of arms, 2 or more.
+
+    Returns
+    -------
+    float, in rounds
+    """
+    K = count("K", K, low=2)
+    return float(4 * (zeta(3, K) - (K - 1) * zeta(4, K)))
+
+
+def bonus(reward, cost, width, min_cost):
+    """H = (eps / c) (1 + min(r + eps, 1) / max(c - eps, lambda)), what Budget-UCB adds to r / c (Xia et al., Eq. 2).
+
+    Parameters
+    ----------
+    reward, cost, width : float or array
+        Mean reward r and mean cost c so far, and eps. Where the mean cost is 0 the index is infinite and H as well.
+    min_cost : float
+        lambda.
+
+    Returns
+    -------
+    float or ndarray
+    """
+    reward, cost, width = np.broadcast_arrays(reward, cost, width)
+    safe = np.where(cost > 0, cost, 1.0)
+    value = width / safe * (1 + np.minimum(reward + width, 1) / np.maximum(cost - width, min_cost))
+    return np.where(cost > 0, value, inf)[()]
+
+
+def printed_width(bandit, min_cost=None):
+    """Delta_i mu^c_i / (2 + 2 / lambda + Delta_i): below this eps a worse arm stops looking best (Xia et al., S1-4).
+
+    Parameters
+    ----------
+    bandit : Bandit
+    min_cost : float, optional
+        lambda, at most the smallest expected cost, which is the default.
+
+    Returns
+    -------
+    ndarray of shape (K,), 0 for the best arms
+    """
+    rewards, costs = _means(bandit)
+    gap, _ = _gaps(rewards, costs)
+    return gap * costs / (2 + 2 / _lowest(min_cost, costs) + gap)
+
+
+def width(bandit, min_cost=None):
+    """The largest eps at which a worse arm cannot look best while its means are within eps; ours, by bisection.
+
+    Where the index at mean reward mu^r + eps and mean cost mu^c - eps meets the best ratio. The printed proof puts 1
+    for min(r + eps, 1) and lambda for max(c - eps, lambda) first, which gives the smaller `printed_width`.
+
+    Parameters and result as in `printed_width`.
+    """
+    rewards, costs = _means(bandit)
+    gap, best = _gaps(rewards, costs)
+    lowest, low, high = _lowest(min_cost, costs), printed_width(bandit, min_cost), costs.copy()
+    for _ in range(30):                                    # the lower end is safe after any number of steps
+        eps = (low + high) / 2
+        ratio = np.minimum(rewards + 2 * eps, 1) / np.maximum(costs - 2 * eps, lowest)
+        fits = rewards + eps + eps * (1 + ratio) <= best * (costs - eps)      # the index times the mean cost
+        low, high = np.where(fits, eps, low), np.where(fits, high, eps)
+    return np.where(gap > 0, low, 0.0)
+
+
+def tail(budget, min_cost):
+    """T(B) (Xia et al., Eq. 8) with the smallest expected cost, L(B) (Eq. 12) with lambda: rounds after 2 B / min_cost.
+
+    exp(-mu (B - mu)^2 / B) + (3 B / mu) exp(-B mu / 2) + exp(1 - 2 B mu) / mu^2. An upper bound of the expected rounds
+    from B = mu on; `excess_rounds` of `bounds.omega_ucb` is a smaller one.
+
+    Parameters
+    ----------
+    budget, min_cost : float
+        B above 0, and mu in (0, 1].
+
+    Returns
+    -------
+    float, in rounds
+    """
+    budget = positive("budget", budget)
+    mu = number("min_cost", positive("min_cost", min_cost), 0, 1, "must be in (0, 1]")
+    return (exp(-mu * (budget - mu) ** 2 / budget) + 3 * budget / mu * exp(-budget * mu / 2)
+            + exp(1 - 2 * budget * mu) / mu**2)
+
+
+def theorem_3(bandit, budget, min_cost=None, failures=3.0):
+    """Theorem 3 (Xia et al., Eq. 9): upper bound of Budget-UCB's regret.
+
+    sum_i 8 (1 + 1/lambda + Delta_i/2)^2 / (Delta_i mu^c_i) log(2B / mu_min) + (3 + T(B)) sum_i Delta_i mu^c_i + gamma,
+    over the arms that are not best. Holds for B of at least mu_min, the smallest expected cost; can be negative below.
+
+    Parameters
+    ----------
+    bandit : Bandit
+        Expected rewards in [0, 1], costs in (0, 1].
+    budget : float
+        B, above 0.
+    min_cost : float, optional
+        lambda, at most the smallest expected cost, which is the default.
+    failures : float
+        What stands for the printed 3. The printed steps add up to 4; what they estimate is 1 + `chance_failures`(K).
+
+    Returns
+    -------
+    float, in units of reward
+    """
+    rewards, costs = _means(bandit)
+    gap, best = _gaps(rewards, costs)
+    smallest, worse = float(costs.min()), gap > 0
+    loss, eps = (costs * gap)[worse], printed_width(bandit, min_cost)[worse]
+    learning = 2 * log(2 * positive("budget", budget) / smallest) * (loss / eps**2).sum()
+    return float(learning + (failures + tail(budget, smallest)) * loss.sum() + best)
+
+
+def theorem_3_sharper(bandit, budget, min_cost=None):
+    """Upper bound of Budget-UCB's regret by the same proof without its waste; ours.
+
+    Pulls: 2 log(2B / mu_min) / eps^2 with `width` for eps, plus 1, `chance_failures` and `excess_rounds`. Together
+    they cannot cost more than B + 1 in expectation, so the money goes to the worst arms first. Never above Theorem 3.
+
+    Parameters and result as in `theorem_3`; the budget at least the smallest expected cost.
+    """
+    rewards, costs = _means(bandit)
+    gap, best = _gaps(rewards, costs)
+    smallest, worse = float(costs.min()), gap > 0
+    if not worse.any():
+        return best
+    budget = number("budget", budget, smallest, allowed=f"must be finite and at least {smallest!r}")
+    once = 1 + chance_failures(bandit.K) + excess_rounds(budget, smallest)
+    pulls = 2 * log(2 * budget / smallest) / width(bandit, min_cost)[worse] ** 2 + once
+    order = np.argsort(-gap[worse])
+    price, money = gap[worse][order], (costs[worse] * pulls)[order]
+    spent = np.minimum(np.cumsum(money), budget + 1)
+    return float(price @ np.diff(spent, prepend=0.0) + best)
+
+
+def informative_from(bound, best_ratio):
+    """The budget from which on a bound of the regret stays below (B + 1) gamma, all that a policy can miss.
+
+    Parameters
+    ----------
+    bound : callable
+        Budget -> bound.
+    best_ratio : float
+        gamma, above 0.
+
+    Returns
+    -------
+    float, in units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30
+    """
+    best = positive("best_ratio", best_ratio)
+
+    def excess(log_budget):
+        budget = exp(log_budget)
+        return log(bound(budget)) - log(best * (budget + 1))
+
+    grid = np.linspace(log(2), 30 * log(10), 31)
+    last = next((i for i in range(30, -1, -1) if excess(grid[i]) > 0), None)
+    if last is None or last == 30:
+        return 2.0 if last is None else inf
+    return exp(brentq(excess, grid[last], grid[last + 1]))
+
+
+def radius(t, d, noise, length, size, ridge, delta, printed=False):
+    """eps(t), the radius of Budget-CB's confidence balls at round t (Xia et al., Algorithm 2 and Lemma 5).
+
+    C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), as the proof has it; Algorithm 2 prints
+    2 log(1 / delta) outside of the root.
+
+    Parameters
+    ----------
+    t : float or array
+        Rounds, counted from 1.
+    d : int
+        Dimension.
+    noise, length, size, ridge : float
+        C, L, S and rho, above 0.
+    delta : float
+        In (0, 1).
+    printed : bool
+        Which of the two.
+
+    Returns
+    -------
+    float or ndarray
+    """
+    d, noise, length = count("d", d), positive("noise", noise), positive("length", length)
+    size, ridge = positive("size", size), positive("ridge", ridge)
+    require(0 < number("delta", delta, allowed="must be in (0, 1)") < 1, "delta", delta, "must be in (0, 1)")
+    growth, slack = d * np.log1p(np.asarray(t, float) * length**2 / (ridge * d)), 2 * log(1 / delta)
+    inside = noise * np.sqrt(growth) + slack if printed else noise * np.sqrt(growth + slack)
+    return inside + size * sqrt(ridge)
+
+
+@dataclass(frozen=True)
+class LinearBound:
+    """Theorem 7's bound, term by term, in units of reward.
+
+    Attributes
+    ----------
+    learning : float
+        Delta_max times Lemma 6's pulls: infinite if two arms share the best ratio.
+    failures : float
+        2 Delta_max / lambda per ball that may miss with probability 1 / B.
+    tail : float
+        Delta_max L(B).
+    crossing : float
+        gamma, the best ratio.
+    """
+
+    learning: float
+    failures: float
+    tail: float
+    crossing: float
+
+    @property
+    def total(self):
+        """The bound."""
+        return self.learning + self.failures + self.tail + self.crossing
+
+
+def theorem_7(bandit, budget, ridge=None, min_cost=None, balls=1):
+    """Theorem 7 (Xia et al.): upper bound of the regret of Budget-CB with delta = 1 / B.
+
+    Parameters
+    ----------
+    bandit : LinearBandit
+        C and S are those it tells the policies, L is the length of its longest arm.
+    budget : float
+        B, above 1: delta is a probability below 1.
+    ridge : float, optional
+        rho, at least max(1, L^2), which is the default.
+    min_cost : float, optional
+        lambda, at most the smallest expected cost, which is the default.
+    balls : int
+        Confidence balls that may fail: the paper counts 1, there are 2. The number with 1 is true all the same, because
+        Lemma 6 wastes more than the difference.
+
+    Returns
+    -------
+    LinearBound
+    """
+    rewards, costs = _means(bandit)
+    require(bandit.linear is not None, "bandit", bandit, "must be a LinearBandit")
+    budget = number("budget", budget, allowed="must be a finite number above 1")
+    require(budget > 1, "budget", budget, "must be above 1: delta = 1 / B")
+    (vertices, noise, size), lowest = bandit.linear, _lowest(min_cost, costs)
+    d, length = vertices.shape[1], float(np.linalg.norm(vertices, axis=1).max())
+    least = max(1.0, length**2)
+    rho = least if ridge is None else number("ridge", ridge, least, allowed=f"must be at least {least!r}, max(1, L^2)")
+    gap, best = _gaps(rewards, costs)
+    smallest, largest = np.sort(gap)[1] if bandit.K > 1 else inf, float(gap.max())
+    rounds = 2 * budget / lowest
+    eps = radius(rounds, d, noise, length, size, rho, 1 / budget)
+    pulls = 32 * d * eps**2 * log(1 + rounds * length**2 / (d * rho))
+    learning = largest * pulls / (lowest**4 * smallest**2) if smallest > 0 else inf
+    failures = count("balls", balls) * 2 * largest / lowest
+    return LinearBound(float(learning), failures, tail(budget, lowest) * largest, best)

@@ -1,0 +1,785 @@
+"""What Sinha et al., "Multi-Armed Bandits with Cost Subsidy", promise.
+
+Theorems 1 to 4 with the constants that their proofs contain, repaired where they need it, the instances of these
+proofs, an instance on which Theorem 4 fails, and exact laws for two arms that judge them.
+
+Regret is quality plus cost regret, both in units of [0, 1] per round, unless a function says otherwise. In the family
+of the lower bound K is the number of dear arms, so that there are K + 1; elsewhere it is the number of arms.
+"""
+
+from math import ceil, exp, inf, log, pi, sqrt
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numba import types
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from ...checks import ROUNDING, count, number, positive, require, share
+from ...environments.bandits import Bandit
+from ...environments.distributions import Bernoulli, Constant
+from ..factory import GUARANTEE
+
+_WEIGHT = 1 / 3             # of the instance without a better arm, at which the floor is largest for T >> K
+_floats = types.float64[::1]
+
+
+def _probability(name, value):
+    return number(name, value, 0, 1, "must be in [0, 1]")
+
+
+def _pair(name, means):
+    allowed = "must be two numbers in [0, 1], the cheap arm's and the dear arm's"
+    try:
+        array = np.asarray(means, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    require(array.shape == (2,) and bool(np.all((array >= 0) & (array <= 1))), name, means, allowed)
+    return float(array[0]), float(array[1])
+
+
+def _game(K, horizon):
+    K = count("K", K)
+    return K, count("horizon", horizon, low=K)
+
+
+def _means(name, values, allowed="must be finite numbers, one per arm"):
+    try:
+        array = np.asarray(values, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    require(array.ndim == 1 and array.size > 0 and bool(np.isfinite(array).all()), name, values, allowed)
+    return array
+
+
+# ---- Theorem 2: the lower bound ----------------------------------------------------------------------
+
+def family(K, theta, p, epsilon, better=0):
+    """Phi^a_(theta, p, epsilon) (Sinha et al., Definition 1): the instances of the lower bound.
+
+    Arm 0 is free and has mean p; K arms cost 1 and have mean p / (1 - theta), arm a has (p + epsilon) / (1 - theta).
+    With alpha = theta arm 0 is exactly good enough if there is no such arm, and not if there is.
+
+    Parameters
+    ----------
+    K : int
+        Number of dear arms.
+    theta : float
+        In [0, 1).
+    p : float
+        In (0, 1/2].
+    epsilon : float
+        Above 0; (p + epsilon) / (1 - theta) below 1.
+    better : int
+        a: which arm is better, 1 to K; 0 for none.
+
+    Returns
+    -------
+    Bandit
+        Of K + 1 Bernoulli arms.
+    """
+    K, theta = count("K", K), share("theta", theta)
+    _family_means(theta, p, epsilon)
+    better = count("better", better, low=0)
+    require(better <= K, "better", better, f"must be at most {K}, the number of dear arms")
+    dear = [(p + epsilon if a == better else p) / (1 - theta) for a in range(1, K + 1)]
+    return Bandit([Bernoulli(p), *map(Bernoulli, dear)], [Constant(0.0), *[Constant(1.0)] * K])
+
+
+def _family_means(theta, p, epsilon):
+    # The dear arms' means, the usual and the better one.
+    allowed = "must be in (0, 1/2]"
+    require(number("p", p, 0, 0.5, allowed) > 0, "p", p, allowed)
+    allowed = "must be above 0, and (p + epsilon) / (1 - theta) below 1"
+    require(positive("epsilon", epsilon) + p < 1 - theta, "epsilon", epsilon, allowed)
+    return p / (1 - theta), (p + epsilon) / (1 - theta)
+
+
+def divergence(p, q):
+    """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), in nats; p and q in (0, 1), scalars or arrays."""
+    p, q = np.asarray(p, float), np.asarray(q, float)
+    require(bool(np.all((p > 0) & (p < 1) & (q > 0) & (q < 1))), "p, q", (p, q), "must be in (0, 1)")
+    return (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))[()]
+
+
+def lemma_1(K, horizon, p):
+    """Lemma 1 (Sinha et al.) with the constant of its proof: epsilon T / 2 - epsilon^4 T^2 / (4 p K (1 - epsilon)).
+
+    No policy's regret is smaller on all of Phi_(0, p, epsilon), with epsilon = (p / 2) (K / T)^(1/3) and alpha = 0.
+
+    Parameters
+    ----------
+    K : int
+        Number of dear arms.
+    horizon : int
+        T, at least K.
+    p : float
+        In (0, 1/2].
+
+    Returns
+    -------
+    float
+    """
+    K, T = _game(K, horizon)
+    _family_means(0.0, p, epsilon := p / 2 * (K / T) ** (1 / 3))
+    return epsilon * T / 2 - epsilon**4 * T**2 / (4 * p * K * (1 - epsilon))
+
+
+def theorem_2(K, horizon, alpha):
+    """Theorem 2 (Sinha et al.) with the constant of its proof: 0.004 (1 - alpha)^2 K^(1/3) T^(2/3).
+
+    Lemma 1 with p = (1 - alpha) / 3, over the 9.5 C / delta coins that a Bernoulli factory takes in place of one, where
+    C = 1 / (1 - alpha) and delta = 1/2. For alpha = 0 no factory is needed: Lemma 1 with p = 1/2.
+
+    Parameters
+    ----------
+    K : int
+        Number of dear arms.
+    horizon : int
+        T, at least K.
+    alpha : float
+        In [0, 1).
+
+    Returns
+    -------
+    float
+    """
+    if share("alpha", alpha) == 0:
+        return lemma_1(K, horizon, 0.5)
+    return lemma_1(K, horizon, (1 - alpha) / 3) * 0.5 * (1 - alpha) / GUARANTEE
+
+
+def floor_on(K, horizon, alpha, p, epsilon, weight=0.5):
+    """A regret that every policy has on some instance of Phi_(alpha, p, epsilon); ours, without a factory.
+
+    With w the weight of the instance without a better arm, kl the divergence of a dear arm's two means:
+    (1 - w) epsilon T - ((1 - w) epsilon T)^2 kl / (8 K (w - (1 - w) epsilon)).
+
+    Parameters
+    ----------
+    K : int
+        Number of dear arms.
+    horizon : int
+        T, rounds.
+    alpha, p, epsilon : float
+        As theta, p and epsilon in `family`.
+    weight : float
+        In (0, 1), and above epsilon / (1 + epsilon).
+
+    Returns
+    -------
+    float
+        Negative where T is too large for so large an epsilon.
+    """
+    K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
+    usual, better = _family_means(alpha, p, epsilon)
+    allowed = "must be in (0, 1), above epsilon / (1 + epsilon)"
+    require(epsilon / (1 + epsilon) < number("weight", weight, 0, 1, allowed) < 1, "weight", weight, allowed)
+    due = (1 - weight) * epsilon * T
+    return float(due - due**2 * divergence(usual, better) / (8 * K * (weight - (1 - weight) * epsilon)))
+
+
+class Floor(NamedTuple):
+    """A lower bound of every policy's largest regret, and the family that shows it.
+
+    Attributes
+    ----------
+    value : float
+    p, epsilon : float
+        Of the family Phi_(alpha, p, epsilon).
+    """
+
+    value: float
+    p: float
+    epsilon: float
+
+
+def theorem_2_repaired(K, horizon, alpha):
+    """Theorem 2 repaired: about 0.397 (1 - alpha)^(2/3) K^(1/3) T^(2/3) for T >> K / (1 - alpha); ours.
+
+    `floor_on` with weight 1/3 and dear arms of means (1 - e) / 2 and (1 + e) / 2, at the best e.
+
+    Parameters
+    ----------
+    K : int
+        Number of dear arms.
+    horizon : int
+        T, rounds.
+    alpha : float
+        In [0, 1).
+
+    Returns
+    -------
+    Floor
+    """
+    K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
+
+    def at(e):
+        return floor_on(K, T, alpha, (1 - alpha) * (1 - e) / 2, (1 - alpha) * e, _WEIGHT)
+
+    # Near e^3 = K / ((1 - alpha) T), to the right of which the bound falls steeply.
+    middle = min((K / ((1 - alpha) * T)) ** (1 / 3), 0.4)
+    e = float(minimize_scalar(lambda x: -at(x), bounds=(middle / 8, min(4 * middle, 0.45)), method="bounded").x)
+    return Floor(at(e), (1 - alpha) * (1 - e) / 2, (1 - alpha) * e)
+
+
+@nb.njit(types.float64(types.int64, types.float64, types.float64, types.float64, types.float64, types.float64),
+         cache=True, nogil=True, error_model="numpy")
+def _stopping(T, usual, better, loss, weight, price):
+    """Optimal stopping: after s successes in n pulls of the dear arm, stay with the free arm or pull once more."""
+    up, down = log(better / usual), log((1.0 - better) / (1.0 - usual))
+    value, prior = np.zeros(T + 2), log((1.0 - weight) / weight)
+    for n in range(T - 1, -1, -1):
+        for s in range(n + 1):
+            dearer = 1.0 / (1.0 + exp(-(prior + s * up + (n - s) * down)))      # probability that the arm is better
+            q = (1.0 - dearer) * usual + dearer * better
+            on = (1.0 - dearer) * price + q * value[s + 1] + (1.0 - q) * value[s]
+            value[s] = min(dearer * loss * (T - n), on)
+    return value[0]
+
+
+def bayes_regret(horizon, alpha, p, epsilon, weight=0.5, price=1.0):
+    """The smallest mean regret over Phi^0 and Phi^1 with one dear arm, of all policies, exactly.
+
+    The free arm's mean is the same on both, so that it teaches nothing: the best policy pulls the dear arm first, and
+    stops for good when it pays no longer. By dynamic programming over pulls and successes.
+
+    Parameters
+    ----------
+    horizon : int
+        T, at most 20,000: it takes about 5 ns times T^2.
+    alpha, p, epsilon : float
+        As theta, p and epsilon in `family`.
+    weight : float
+        Prior probability of Phi^0, in (0, 1).
+    price : float
+        Cost of the dear arm, in (0, 1].
+
+    Returns
+    -------
+    float
+        No policy's larger regret of the two is below it.
+    """
+    T, alpha = count("horizon", horizon), share("alpha", alpha)
+    require(T <= 20_000, "horizon", T, "must be at most 20,000")
+    usual, better = _family_means(alpha, p, epsilon)
+    allowed = "must be in (0, 1)"
+    require(0 < number("weight", weight, 0, 1, allowed) < 1, "weight", weight, allowed)
+    allowed = "must be in (0, 1]"
+    require(number("price", price, 0, 1, allowed) > 0, "price", price, allowed)
+    return _stopping(T, usual, better, float(epsilon), float(weight), float(price))
+
+
+# ---- Theorem 1: Thompson sampling ---------------------------------------------------------------------
+
+def theorem_1_instance(K, alpha, horizon, quality=0.5, shift=0.0):
+    """Theorem 1's instance (Sinha et al., Appendix C) with a q that works for every alpha: any.
+
+    Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q. Rewards are deterministic. The
+    paper has q = d / ((1 - alpha) sqrt(T)), with which q is the largest mean for alpha >= 1/2 only.
+
+    Parameters
+    ----------
+    K : int
+        Number of arms, 2 or more.
+    alpha : float
+        In [0, 1).
+    horizon : int
+        T, at least K.
+    quality : float
+        q, in (0, 1].
+    shift : float
+        d, in [0, alpha q sqrt(T)]; with 0 the instance is the same for every T.
+
+    Returns
+    -------
+    Bandit
+    """
+    mean, quality = _border(K, alpha, horizon, quality, shift)
+    return Bandit([Constant(mean), *[Constant(quality)] * (K - 1)], [Constant(0.0), *[Constant(1.0)] * (K - 1)])
+
+
+def _border(K, alpha, horizon, quality, shift):
+    K, alpha = count("K", K, low=2), share("alpha", alpha)
+    T = count("horizon", horizon, low=K)
+    allowed = "must be in (0, 1]"
+    require(number("quality", quality, 0, 1, allowed) > 0, "quality", quality, allowed)
+    most = alpha * quality * sqrt(T)
+    number("shift", shift, 0, most, f"must be in [0, alpha q sqrt(T)] = [0, {most:g}]")
+    return min((1 - alpha) * quality + shift / sqrt(T), quality), float(quality)
+
+
+def theorem_1_repaired(K, horizon, alpha, quality=0.5, shift=0.0, prior_sd=inf, noise_sd=1.0):
+    """Theorem 1 repaired: CS-TS with normal posteriors has at least this cost regret on `theorem_1_instance`; ours.
+
+    K - 1 + (T - K) (1 - Phi(z)^(K - 1)) / 2 with z = d / (1 - alpha) sqrt(1 / (T s0^2) + 1 / sn^2)
+    + q sn / (s0 sqrt(sn^2 + s0^2)). Linear in T for K >= 2 whatever d; for d = 0 and the flat prior of Algorithm 1,
+    (T - K) (1 - 2^(1 - K)) / 2 and more.
+
+    Parameters
+    ----------
+    K, horizon, alpha, quality, shift
+        As in `theorem_1_instance`.
+    prior_sd : float
+        s0, standard deviation of the normal prior with mean 0; infinite for a flat one.
+    noise_sd : float
+        sn, standard deviation that the policy believes rewards to have.
+
+    Returns
+    -------
+    float
+    """
+    _border(K, alpha, horizon, quality, shift)
+    noise = positive("noise_sd", noise_sd)
+    z = shift / (1 - alpha) / noise
+    if prior_sd != inf:
+        prior = positive("prior_sd", prior_sd)
+        z = (shift / (1 - alpha) * sqrt(1 / (horizon * prior**2) + 1 / noise**2)
+             + quality * noise / (prior * sqrt(noise**2 + prior**2)))
+    return K - 1 + (horizon - K) * (1 - float(ndtr(z)) ** (K - 1)) / 2
+
+
+def theorem_1(K, horizon, alpha, shift, prior_sd=1.0, noise_sd=1.0):
+    """T min{x / 2, g / 4}, the lower bound that Theorem 1's proof gives (Sinha et al., Appendix C), at its best s.
+
+    With x = s sqrt(K): dear arms are pulled more than x T times with a probability of at least 1/2, or the T g(K) / 4
+    at the end of the proof holds. The paper leaves s open; g falls with it, and the bound is largest where both agree.
+
+    Parameters as in `theorem_1_repaired`; `shift` is above 0.
+
+    Returns
+    -------
+    float
+    """
+    K, alpha, T = count("K", K), share("alpha", alpha), count("horizon", horizon)
+    precision = 1 / positive("prior_sd", prior_sd) ** 2 + 1 / positive("noise_sd", noise_sd) ** 2
+    rate = 14 * precision * positive("shift", shift) ** 2 / (1 - alpha) ** 2
+
+    def g(x):
+        return -np.expm1((K - 1) * np.log1p(-exp(-rate * x) / (8 * sqrt(pi))))
+
+    return T * brentq(lambda x: x / 2 - g(x) / 4, 0.0, 0.5) / 2
+
+
+def ucb_share(alpha):
+    """Share of rounds in which CS-UCB pulls the dear arm on `theorem_1_instance`, K = 2 and d = 0, as T grows; ours.
+
+    The radii keep T_1 = (1 - alpha)^2 T_0, so that it is (1 - alpha)^2 / (1 + (1 - alpha)^2).
+    """
+    odds = (1 - share("alpha", alpha)) ** 2
+    return odds / (1 + odds)
+
+
+# ---- Theorem 3: explore, then commit -------------------------------------------------------------------
+
+class Regrets(NamedTuple):
+    """Bounds or expectations of the two regrets.
+
+    Attributes
+    ----------
+    quality, cost : float
+    """
+
+    quality: float
+    cost: float
+
+    @property
+    def total(self):
+        """Their sum."""
+        return self.quality + self.cost
+
+
+def _pulls(K, T, pulls):
+    if pulls is None:
+        return (T / K) ** (2 / 3)
+    allowed = f"must be a number of pulls from 1 to T / K = {T / K:g}"
+    return number("pulls", pulls, 1, T / K, allowed)
+
+
+def _known(costs):
+    require(costs in ("known", "unknown"), "costs", costs, "must be 'known' or 'unknown'")
+    return costs == "known"
+
+
+def theorem_3(K, horizon, alpha=0.0, pulls=None, costs="known"):
+    """Theorem 3 (Sinha et al.) with the constants of its proof: upper bounds of CS-ETC's regrets.
+
+    Quality: K tau + 4 T sqrt(2 log T / tau) + 2 / T. Cost: K tau + 2 / T, and for Algorithm 3, which the paper says has
+    the same bound, 2 T sqrt(2 log T / tau) + 2 / T more.
+
+    Parameters
+    ----------
+    K : int
+        Number of arms.
+    horizon : int
+        T, at least K.
+    alpha : float
+        In [0, 1); the printed bound does not depend on it.
+    pulls : float, optional
+        tau, exploration pulls of each arm; (T / K)^(2/3) by default, not rounded.
+    costs : {"known", "unknown"}
+        Algorithm 2 or 3.
+
+    Returns
+    -------
+    Regrets
+    """
+    K, T = _game(K, horizon)
+    share("alpha", alpha)
+    tau, known = _pulls(K, T, pulls), _known(costs)
+    error = T * sqrt(2 * log(T) / tau)
+    failure = (1 if known else 2) * 2 / T
+    return Regrets(K * tau + 4 * error + failure, K * tau + (0.0 if known else 2 * error) + failure)
+
+
+def theorem_3_repaired(K, horizon, alpha, pulls=None, costs="known"):
+    """Theorem 3 with alpha, and with the radius of the arm that is pulled, which shrinks; ours.
+
+    Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T and cost: K tau + 2 / T, where
+    R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is the sum of the radii of the pulled arms, twice. Unknown
+    costs add R once more, to the cost.
+
+    Parameters and result as in `theorem_3`.
+    """
+    K, T = _game(K, horizon)
+    alpha, tau, known = share("alpha", alpha), _pulls(K, T, pulls), _known(costs)
+    width, failure = sqrt(2 * log(T)), (1 if known else 2) * 2 / T
+    radii = max(4 * width * (sqrt(K * (T - K)) - K * sqrt(tau - 1)), 0.0)
+    quality = (1 - alpha) * (K * tau + 2 * (T - K * tau) * width / sqrt(tau)) + radii
+    return Regrets(quality + failure, K * tau + (0.0 if known else radii) + failure)
+
+
+def best_pulls(K, horizon, alpha):
+    """The tau at which the larger terms of `theorem_3_repaired` are smallest.
+
+    It is ((1 - alpha) T sqrt(2 log T) / ((2 - alpha) K))^(2/3). With it the bound grows like
+    ((1 - alpha) T)^(2/3) (K log T)^(1/3): the logarithm has the power 1/3, not 1/2.
+
+    Parameters as in `theorem_3`.
+
+    Returns
+    -------
+    float, at least 1, at most T / K
+    """
+    K, T = _game(K, horizon)
+    alpha = share("alpha", alpha)
+    return min(max(((1 - alpha) * T * sqrt(2 * log(T)) / ((2 - alpha) * K)) ** (2 / 3), 1.0), T / K)
+
+
+def etc_floor(K, horizon, alpha, pulls=None):
+    """A regret that CS-ETC does have on `etc_hard`: the sqrt(log T) of Theorem 3 is the algorithm's; ours.
+
+    (1 - alpha) sqrt(2 log T / tau) (T - (K - 1) tau) (1 - T^-3): the cheap arm is short of the tolerated reward by the
+    first two factors, and is excluded only if its own confidence bound fails.
+
+    Parameters as in `theorem_3`.
+
+    Returns
+    -------
+    float
+        0 if there is no such instance, because the radius exceeds 1.
+    """
+    K, T = _game(K, horizon)
+    alpha, tau = share("alpha", alpha), _pulls(K, T, pulls)
+    radius = sqrt(2 * log(T) / tau)
+    return (1 - alpha) * radius * (T - (K - 1) * tau) * (1 - T**-3.0) if radius <= 1 else 0.0
+
+
+def etc_hard(K, horizon, alpha, pulls):
+    """Arms that CS-ETC cannot tell apart: a free one of mean (1 - alpha) (1 - sqrt(2 log T / tau)), others always pay.
+
+    Parameters as in `theorem_3`, but `pulls` is a whole number.
+
+    Returns
+    -------
+    Bandit
+    """
+    K, T = _game(K, horizon)
+    radius = sqrt(2 * log(T) / _pulls(K, T, count("pulls", pulls)))
+    require(radius <= 1, "pulls", pulls, f"must be at least 2 log T = {2 * log(T):g}")
+    return Bandit([Bernoulli((1 - share("alpha", alpha)) * (1 - radius)), *[Constant(1.0)] * (K - 1)],
+                  [Constant(0.0), *[Constant(1.0)] * (K - 1)])
+
+
+def informative_from(K, alpha, bound=theorem_3):
+    """The first T, from 100 K on, at which a bound is below (1 - alpha) T: always pulling the cheapest arm keeps that.
+
+    Parameters
+    ----------
+    K : int
+    alpha : float
+        In [0, 1).
+    bound : callable
+        (K, T, alpha) -> Regrets; its total over T falls, once T is above 100 K.
+
+    Returns
+    -------
+    int
+    """
+    K, alpha = count("K", K), share("alpha", alpha)
+
+    def says_something(T):
+        return bound(K, T, alpha).total < (1 - alpha) * T
+
+    low = high = 100 * K
+    while not says_something(high):
+        low, high = high, 2 * high
+        require(high < 2**200, "bound", bound, "must fall below (1 - alpha) T for some T")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if says_something(middle) else (middle, high)
+    return high
+
+
+def leaves(means, alpha, horizon, pulls=None):
+    """Upper bound of the probability that CS-ETC ever pulls the dear one of two Bernoulli arms again; ours.
+
+    Again: after the exploration.
+
+    That takes an estimate of the cheap arm below its confidence bound, T^-3 at most over all rounds, or one of the dear
+    arm, from tau pulls, of at least mu_cheap / (1 - alpha) + sqrt(2 log T / tau).
+
+    Parameters
+    ----------
+    means : sequence of 2 floats
+        Expected rewards of the cheap and of the dear arm.
+    alpha : float
+        In [0, 1).
+    horizon : int
+        T, 2 or more.
+    pulls : int, optional
+        tau; (T / 2)^(2/3) rounded by default.
+
+    Returns
+    -------
+    float
+    """
+    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
+    tau = _whole_pulls(T, pulls)
+    needed = tau * (cheap / (1 - alpha) + sqrt(2 * log(T) / tau))
+    return min(float(binom.sf(ceil(needed - 1e-9) - 1, tau, dear)) + T**-3.0, 1.0)
+
+
+def _whole_pulls(T, pulls):
+    if pulls is None:
+        return min(round((T / 2) ** (2 / 3)), T // 2)
+    tau = count("pulls", pulls)
+    require(2 * tau <= T, "pulls", pulls, f"must be at most T / 2 = {T / 2:g}")
+    return tau
+
+
+def sees_from(means, alpha, at_once=False):
+    """The first T at which CS-ETC excludes a cheap arm that is not good enough, if estimates equal means; ours.
+
+    Parameters
+    ----------
+    means : sequence of 2 floats
+        Expected rewards of the cheap and of the dear arm; two arms.
+    alpha : float
+        In [0, 1).
+    at_once : bool
+        Whether right after the exploration, when the cheap arm has tau pulls, or by the end, when it has T - tau.
+
+    Returns
+    -------
+    int, or inf if the cheap arm is good enough
+    """
+    (cheap, dear), alpha = _pair("means", means), share("alpha", alpha)
+    gap = (1 - alpha) * dear - cheap
+    if gap <= ROUNDING:
+        return inf
+
+    def excluded(T):
+        tau, width = (T / 2) ** (2 / 3), sqrt(2 * log(T))
+        return width * ((1 - alpha) / sqrt(tau) + 1 / sqrt(tau if at_once else T - tau)) < gap
+
+    low, high = 2, 4
+    while not excluded(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if excluded(middle) else (middle, high)
+    return high
+
+
+# ---- Theorem 4: consistent costs ---------------------------------------------------------------------
+
+def consistency(reward_means, costs):
+    """The smallest delta with |c_i - c_j| <= delta |mu_i - mu_j| for all arms (Sinha et al., Theorem 4).
+
+    Parameters
+    ----------
+    reward_means, costs : sequence of K floats
+
+    Returns
+    -------
+    float; infinite if two arms differ in cost alone
+    """
+    means, prices = _means("reward_means", reward_means), _means("costs", costs)
+    require(prices.shape == means.shape, "costs", costs, f"must be as many as reward_means, {len(means)}")
+    rise, run = (np.abs(np.subtract.outer(values, values)) for values in (prices, means))
+    with np.errstate(divide="ignore"):
+        return float(np.divide(rise, run, out=np.zeros_like(rise), where=rise > 0).max())
+
+
+def theorem_4(K, horizon, delta):
+    """Theorem 4 (Sinha et al.) with the constants of its proof: upper bounds of CS-UCB's regrets.
+
+    sqrt(8 K T log T) for quality, true for every alpha and whatever the costs; delta times that for cost, true if no
+    dearer arm is better than the optimal one, as with alpha = 0, and false in general. Both have K + 2 / T more, for
+    the last pull of each arm and for confidence bounds that fail.
+
+    Parameters
+    ----------
+    K : int
+        Number of arms.
+    horizon : int
+        T, at least K.
+    delta : float
+        As in `consistency`, above 0.
+
+    Returns
+    -------
+    Regrets
+    """
+    K, T = _game(K, horizon)
+    root = sqrt(8 * K * T * log(T))
+    return Regrets(root + K + 2 / T, positive("delta", delta) * root + K + 2 / T)
+
+
+def ucb_two_arms(horizon, alpha, margin):
+    """Upper bound of CS-UCB's expected pulls of the dear one of two arms, the cheap one being good enough; ours.
+
+    1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, and never more than T.
+
+    Parameters
+    ----------
+    horizon : int
+        T, 2 or more.
+    alpha : float
+        In [0, 1).
+    margin : float
+        g, by how much the cheap arm's mean exceeds the tolerated reward; above 0.
+
+    Returns
+    -------
+    float
+    """
+    T, alpha = count("horizon", horizon, low=2), share("alpha", alpha)
+    return min(1 + 8 * ((1 - alpha) / positive("margin", margin)) ** 2 * log(T) + 2 / T, float(T))
+
+
+def counterexample():
+    """Three fixed arms, consistent with delta = 5, on which CS-UCB's cost regret is linear if alpha = 0.1; ours.
+
+    Means 0.82, 0.9 and 0.5 at costs 0, 0.4 and 1: arm 0 is optimal by a margin of 0.01. Arm 2 is pulled once and never
+    again, so that its upper bound stays at 1 and the bar at 0.9, which arm 1 takes and arm 0 does not.
+
+    Returns
+    -------
+    Bandit
+    """
+    return Bandit([Bernoulli(0.82), Bernoulli(0.9), Bernoulli(0.5)], [Constant(0.0), Constant(0.4), Constant(1.0)])
+
+
+def counterexample_pulls(horizon):
+    """Lower bound of CS-UCB's expected pulls of arm 1 of `counterexample`, alpha = 0.1; ours.
+
+    (1 - 2 / T^2) (T - 2 - 8 log T / 0.08^2): while the confidence bounds hold, arm 0 is pulled only if its radius is at
+    least half of the 0.08 that it is below the bar.
+    """
+    T = count("horizon", horizon, low=3)
+    return max((1 - 2 / T**2) * (T - 2 - 8 * log(T) / 0.08**2), 0.0)
+
+
+# ---- two Bernoulli arms, exactly -----------------------------------------------------------------------
+
+def commit_once(means, alpha, horizon, pulls=None, price=1.0):
+    """Expected regrets of committing once, on two Bernoulli arms of which the first is free; exact.
+
+    tau pulls of each arm; then the cheap one for good if its upper bound is at least 1 - alpha times the larger lower
+    bound, else the dear one (Sinha et al., section 4, last paragraph).
+
+    Parameters
+    ----------
+    means, alpha, horizon, pulls
+        As in `leaves`.
+    price : float
+        Cost of the dear arm, in [0, 1].
+
+    Returns
+    -------
+    Regrets
+    """
+    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
+    tau, price = _whole_pulls(T, pulls), _probability("price", price)
+    radius, wins = sqrt(2 * log(T) / tau), np.arange(tau + 1)
+    bar = (1 - alpha) * np.maximum(wins / tau - radius, 0)          # its own lower bound never excludes the cheap arm
+    needed = np.ceil(tau * (bar * (1 - ROUNDING) - radius))
+    stays = binom.pmf(wins, tau, dear) @ binom.sf(needed - 1, tau, cheap)
+    dear_pulls = tau + (T - 2 * tau) * (1 - stays)
+    tolerated = (1 - alpha) * max(cheap, dear)
+    good = cheap >= tolerated * (1 - ROUNDING)
+    short = max(tolerated - cheap, 0.0) * (not good), max(tolerated - dear, 0.0)
+    return Regrets(float((T - dear_pulls) * short[0] + dear_pulls * short[1]), float(dear_pulls * price * good))
+
+
+@nb.njit(_floats(types.float64, types.float64, types.float64, types.int64, types.int64, types.boolean),
+         cache=True, nogil=True, error_model="numpy")
+def _play(cheap, dear, alpha, T, tau, lower):
+    """Expected pulls of the dear arm in each round. A state: pulls and successes of the cheap arm, of the dear."""
+    mass, new = np.zeros((T + 1, T + 1, T + 1)), np.zeros((T + 1, T + 1, T + 1))
+    expected, width = np.zeros(T), 2.0 * log(T)
+    mass[0, 0, 0] = 1.0
+    for t in range(T):
+        new[:t + 2, :t + 2, :t + 2] = 0.0
+        for n in range(t + 1):
+            for s in range(n + 1):
+                for r in range(t - n + 1):
+                    m = mass[n, s, r]
+                    if m == 0.0:
+                        continue
+                    first = t % 2 == 0
+                    if t >= 2 * tau:
+                        a, b = sqrt(width / n), sqrt(width / (t - n))
+                        x, y = min(s / n + a, 1.0), min(r / (t - n) + b, 1.0)
+                        best = max(s / n - a, r / (t - n) - b, 0.0) if lower else max(x, y)
+                        first = x >= (1.0 - alpha) * best * (1.0 - ROUNDING)
+                    if first:
+                        new[n + 1, s + 1, r] += m * cheap
+                        new[n + 1, s, r] += m * (1.0 - cheap)
+                    else:
+                        expected[t] += m
+                        new[n, s, r + 1] += m * dear
+                        new[n, s, r] += m * (1.0 - dear)
+        mass, new = new, mass
+    return expected
+
+
+def dear_pulls(means, alpha, horizon, pulls=None, bounds="lower"):
+    """Expected pulls of the dear one of two Bernoulli arms, round by round, exact: CS-ETC, or CS-UCB.
+
+    Parameters
+    ----------
+    means : sequence of 2 floats
+        Expected rewards of the cheap and of the dear arm.
+    alpha : float
+        In [0, 1).
+    horizon : int
+        T, 2 to 120: it takes about T^4 / 24 steps.
+    pulls : int, optional
+        tau, at the start, turn by turn, cheap arm first; (T / 2)^(2/3) rounded by default. CS-UCB has 1.
+    bounds : {"lower", "upper"}
+        What the bar is made of: 1 - alpha times the largest lower bound (CS-ETC), or upper bound (CS-UCB).
+
+    Returns
+    -------
+    ndarray of shape (T,)
+        Probability that the dear arm is pulled in each round.
+    """
+    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
+    require(T <= 120, "horizon", T, "must be at most 120")
+    require(bounds in ("lower", "upper"), "bounds", bounds, "must be 'lower' or 'upper'")
+    return _play(cheap, dear, alpha, T, _whole_pulls(T, pulls), bounds == "lower")

@@ -1,0 +1,478 @@
+"""What Tran-Thanh et al., "Knapsack based Optimal Policies for Budget-Limited Multi-Armed Bandits", promise.
+
+Theorems 1 and 7 as printed, the smaller bounds that a repaired proof gives, a lower bound with a constant in place of
+Theorem 8, and the exact law of KUBE and fractional KUBE on two Bernoulli arms, which the notebook judges them by.
+"""
+
+from functools import cache
+from math import inf, log, sqrt
+
+import numpy as np
+import pandas as pd
+from scipy.special import lambertw, zeta
+
+from ...checks import ROUNDING, count, number, positive, require
+
+
+def _per_arm(name, values, low=0.0, high=inf):
+    allowed = f"must be finite numbers of at least {low:g}, one per arm" if high == inf else \
+        f"must be numbers in [{low:g}, {high:g}], one per arm"
+    try:
+        array = np.asarray(values, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    inside = np.isfinite(array) & (array >= low) & (array <= high)
+    require(array.ndim == 1 and len(array) > 0 and bool(inside.all()), name, values, allowed)
+    return array
+
+
+def _costs(costs):
+    array = _per_arm("costs", costs)
+    require(bool(np.all(array > 0)), "costs", costs, "must be above 0")
+    return array
+
+
+def _arms(reward_means, costs, highest=1.0):
+    rewards, costs = _per_arm("reward_means", reward_means, high=highest), _costs(costs)
+    require(len(rewards) == len(costs), "costs", costs, f"must be as many as reward_means, {len(rewards)}")
+    return rewards, costs
+
+
+def _losses(rewards, costs):
+    # I*, and what a pull of each arm loses against spending its cost on I*.
+    best = int(np.argmax(rewards / costs))
+    due = costs * (rewards[best] / costs[best])
+    return best, np.where(due - rewards > ROUNDING * due, due - rewards, 0.0)  # rounding must not tell equals apart
+
+
+def gaps(reward_means, costs):
+    """The paper's gaps to the densest arm I* (Tran-Thanh et al., section 4), arm by arm.
+
+    Parameters
+    ----------
+    reward_means : sequence of K floats
+        mu_i in [0, 1].
+    costs : sequence of K floats
+        c_i above 0.
+
+    Returns
+    -------
+    DataFrame with a row per arm, zeros for I*
+        `density`: mu* / c* - mu_j / c_j, of which the paper's d_min is the smallest over j != I*. `reward`: Delta_j =
+        mu* - mu_j. `cost`: delta_j = c_j - c*. `loss`: c_j times the density gap, which is Delta_j + delta_j mu* / c*:
+        what a pull of j loses against spending its cost on I*.
+    """
+    rewards, costs = _arms(reward_means, costs)
+    best, loss = _losses(rewards, costs)
+    return pd.DataFrame({"density": loss / costs, "reward": rewards[best] - rewards, "cost": costs - costs[best],
+                         "loss": loss})
+
+
+def _printed(reward_means, costs, budget, end_phase):
+    rewards, costs = _arms(reward_means, costs)
+    require(costs.min() >= 1, "costs", costs, "must be 1 or more; `rescaled` takes any scale")
+    budget = positive("budget", budget)
+    best, loss = _losses(rewards, costs)
+    d_min = min(np.delete(loss / costs, best), default=inf)
+    if d_min == 0:
+        return inf
+    weight = np.maximum(rewards[best] - rewards, 0).sum() + np.maximum(costs - costs[best], 0).sum() / costs[best]
+    end = (costs.max() / costs.min()) ** 2 if end_phase else 0.0
+    return float(weight * ((8 / d_min**2 + end) * log(budget / costs.min()) + np.pi**2 / 3 + 1) + 1)
+
+
+def kube(reward_means, costs, budget):
+    """Theorem 1 (Tran-Thanh et al.) as printed: upper bound of KUBE's regret.
+
+    Its proof conditions on the number of pulls and fails, but the statement holds when budget >= min(costs) and no
+    pull, those of the initial phase included, overspends. Below that its logarithm is negative and it is false.
+
+    Parameters
+    ----------
+    reward_means : sequence of K floats
+        mu_i, of rewards on [0, 1].
+    costs : sequence of K floats
+        c_i, known, 1 or more. The bound is not free of the scale of costs: see `rescaled`.
+    budget : float
+        B, above 0.
+
+    Returns
+    -------
+    float, in units of reward; infinite when two arms share the highest density, since then d_min = 0
+    """
+    return _printed(reward_means, costs, budget, end_phase=True)
+
+
+def fractional_kube(reward_means, costs, budget):
+    """Theorem 7 (Tran-Thanh et al.) as printed: upper bound of fractional KUBE's regret.
+
+    Parameters, result and reservations as in `kube`.
+    """
+    return _printed(reward_means, costs, budget, end_phase=False)
+
+
+def rescaled(bound, reward_means, costs, budget, reward_scale=1.0):
+    """A bound of this module for rewards on [0, reward_scale] and costs of any scale.
+
+    Cost units are free, so the smallest cost becomes 1: the printed bounds grow with the square of the costs' scale,
+    and this choice is the smallest they allow. Rewards are divided by their scale and the bound multiplied
+    by it; the policy must use the same scale (`KUBE(reward_scale=...)`), or the theorems are silent.
+
+    Parameters
+    ----------
+    bound : callable
+        `kube`, `fractional_kube` or one of their sharper versions.
+    reward_means, costs : sequence of K floats
+        Means in [0, reward_scale], costs above 0.
+    budget : float
+    reward_scale : float
+        Largest possible reward.
+
+    Returns
+    -------
+    float, in units of reward
+    """
+    scale = positive("reward_scale", reward_scale)
+    rewards, costs = _arms(reward_means, costs, highest=scale)
+    return scale * bound(rewards / scale, costs / costs.min(), positive("budget", budget) / costs.min())
+
+
+def chance_failures(first_round):
+    """2 sum_{t >= first_round} (t - 1) / t^4: expected rounds in which one of two confidence bounds fails.
+
+    Stands where the paper has pi^2 / 3, which comes from summing 2 t^-4 over t^2 pairs of pull counts (Eq. 27); the
+    two events concern one arm each, so t - 1 counts each suffice.
+
+    Parameters
+    ----------
+    first_round : int
+        2 or more.
+
+    Returns
+    -------
+    float
+    """
+    first = count("first_round", first_round, low=2)
+    return float(2 * (zeta(3, first) - zeta(4, first)))
+
+
+def _area(height, width):
+    # The integral of min(1, height / x) over 0 < x < width.
+    return float(min(width, height) + height * max(log(width / height), 0.0))
+
+
+def off_leader_pulls(costs, budget):
+    """Upper bound of KUBE's expected pulls of arms that do not lead; replaces the paper's (c_max / c_min)^2 ln T.
+
+    With k pulls to go the residual budget is at least k c_min on every path, whatever the rewards, so that an arm which
+    does not lead is drawn with probability at most min(1, q / k), q = (c_max / c_min)^2. Over k = 1, 2, ..., n that
+    sums to at most q + q ln(n / q) for n = B / c_min >= q, and to q ln n + 1 for every n >= 1.
+
+    Parameters
+    ----------
+    costs : sequence of K floats
+        Above 0.
+    budget : float
+        B, above 0.
+
+    Returns
+    -------
+    float, in pulls
+    """
+    costs = _costs(costs)
+    return _area((costs.max() / costs.min()) ** 2, positive("budget", budget) / costs.min())
+
+
+def off_leader_cost(costs, budget):
+    """Upper bound of what KUBE spends in expectation on arms that do not lead, plus what it leaves unspent; ours.
+
+    The integral of min(1, c_max / x) over 0 < x < B, which is c_max (1 + ln(B / c_max)) from B = c_max on, in units of
+    cost. Parameters as in `off_leader_pulls`.
+    """
+    return _area(_costs(costs).max(), positive("budget", budget))
+
+
+def _sharper(reward_means, costs, budget, end_phase):
+    rewards, costs = _arms(reward_means, costs)
+    budget = positive("budget", budget)
+    if budget < costs.min():                            # no pull, no regret
+        return 0.0
+    best, loss = _losses(rewards, costs)
+    worse = loss[loss > 0]
+    learning = 8 * log(budget / costs.min()) / worse + worse * (1 + chance_failures(3))
+    return float(learning.sum() + end_phase(rewards[best] / costs[best], costs, loss, budget, costs[best]))
+
+
+def _kube_end(density, costs, loss, budget, _):
+    # Arms that do not lead, by what they cost or by how often they are pulled; the rest is what stays unspent.
+    return min(density * off_leader_cost(costs, budget),
+               loss.max() * off_leader_pulls(costs, budget) + density * costs.min())
+
+
+def _fractional_end(density, costs, loss, budget, best_cost):
+    return density * min(budget, best_cost)
+
+
+def kube_sharper(reward_means, costs, budget):
+    """Upper bound of KUBE's regret by the repaired proof, with each arm's own gap; ours.
+
+    sum over arms with a loss l_j = c_j d_j > 0 of 8 ln(B / c_min) / l_j + l_j (1 + 0.115), plus the smaller of
+    (mu* / c*) `off_leader_cost` and max_j l_j `off_leader_pulls` + c_min mu* / c*. Never above Theorem 1, free of the
+    costs' scale, finite when arms tie. The policy must never overspend.
+
+    Parameters
+    ----------
+    reward_means : sequence of K floats
+        mu_i, of rewards on [0, 1].
+    costs : sequence of K floats
+        c_i, known, above 0.
+    budget : float
+        B, above 0. Below every cost the regret is 0.
+
+    Returns
+    -------
+    float, in units of reward
+    """
+    return _sharper(reward_means, costs, budget, _kube_end)
+
+
+def fractional_kube_sharper(reward_means, costs, budget):
+    """Upper bound of fractional KUBE's regret by the repaired proof, with each arm's own gap; ours.
+
+    As `kube_sharper`, with mu* min(1, B / c*) in place of the last term. Holds for the policy that pulls the densest
+    affordable arm: once I* is not affordable, less than c* is left to waste.
+    """
+    return _sharper(reward_means, costs, budget, _fractional_end)
+
+
+def worse_of_two(pulls, mean, gap):
+    """Theorem 8 with a constant: every policy's regret is at least this on one of two instances; ours.
+
+    Both have two arms of cost 1, the first Bernoulli(mean), the second Bernoulli(mean - gap) or
+    Bernoulli(mean + gap). By Bretagnolle and Huber's inequality 2 x >= (n gap / 4) exp(-x kl / gap) for the larger
+    regret x, hence x >= (gap / kl) W(n kl / 8), W Lambert's function, kl = kl(mean - gap, mean + gap).
+
+    Parameters
+    ----------
+    pulls : int
+        n, the budget over the cost.
+    mean, gap : float
+        0 < mean - gap, mean + gap < 1, gap > 0.
+
+    Returns
+    -------
+    float, in units of reward
+    """
+    n, gap = count("pulls", pulls), positive("gap", gap)
+    mean = number("mean", mean, allowed="must be a number in (0, 1)")
+    require(gap < min(mean, 1 - mean), "gap", gap, f"must be below {min(mean, 1 - mean):g}: both means lie in (0, 1)")
+    low, high = mean - gap, mean + gap
+    kl = low * log(low / high) + (1 - low) * log((1 - low) / (1 - high))
+    return float(gap / kl * lambertw(n * kl / 8).real)
+
+
+def greedy_set(densities, costs, residual):
+    """Density-ordered greedy solution of the unbounded knapsack (Tran-Thanh et al., section 3.1), literally.
+
+    Parameters
+    ----------
+    densities, costs : sequence of K numbers
+        Values per unit of cost (any order will do), and costs above 0. Fractions stay exact.
+    residual : number
+        B_t, 0 or more.
+
+    Returns
+    -------
+    list of K ints
+        m*_i, how often each arm is in the set. Equal densities: the lower position first.
+    """
+    taken = [0] * len(costs)
+    for arm in sorted(range(len(costs)), key=lambda k: -densities[k]):
+        times, residual = divmod(residual, costs[arm])  # exact remainder, so that no rounding overfills the set
+        taken[arm] = int(times)
+    return taken
+
+
+def draw(t, pulls, rewards, costs, residual, fractional=False):
+    """One step of Algorithm 1 after its initial phase (Tran-Thanh et al., steps 9 and 10), as a distribution.
+
+    Parameters
+    ----------
+    t : int
+        The coming round, counted from 1.
+    pulls, rewards : sequence of K numbers
+        Pulls so far (at least 1) and sums of rewards.
+    costs : sequence of K numbers
+    residual : number
+        B_t, at least the smallest cost.
+    fractional : bool
+        Fractional KUBE: the densest affordable arm. False: an arm of the greedy set in proportion to its multiplicity.
+
+    Returns
+    -------
+    (int, list of K floats)
+        hat I(t), the arm of the highest index per cost, affordable or not, and the probabilities of being pulled.
+    """
+    arms = range(len(costs))
+    densities = [(rewards[k] / pulls[k] + sqrt(2 * log(t) / pulls[k])) / costs[k] for k in arms]
+    taken = greedy_set(densities, costs, residual)
+    if fractional:
+        chosen = max((k for k in arms if taken[k]), key=lambda k: (densities[k], -k))
+        taken = [int(k == chosen) for k in arms]
+    return max(arms, key=lambda k: (densities[k], -k)), [m / sum(taken) for m in taken]
+
+
+class TwoArms:
+    """Exact law of KUBE or fractional KUBE on two Bernoulli arms.
+
+    A decision depends on pulls, rewarded pulls and the residual budget, not on the arms' means. So the paths to a state
+    are summed once, each weighted by its draws; any pair of means then only weighs the states.
+
+    Parameters
+    ----------
+    costs : (float, float)
+        Above 0.
+    budget : float
+        B, enough for both first pulls and at most 1000 times the smaller cost. Memory and time grow with its fourth
+        power: 160 with costs 1 and 2 takes half a second.
+    fractional : bool
+        The policy, as in `draw`.
+    """
+
+    def __init__(self, costs, budget, fractional=False):
+        require(np.size(costs) == 2, "costs", costs, "must be two numbers")
+        self.costs, self.fractional = tuple(_costs(costs).tolist()), bool(fractional)
+        least, most = sum(self.costs), 1000 * min(self.costs)   # weights reach 2^T, which must stay finite
+        self.budget = number("budget", budget, least, most, f"must be in [{least:g}, {most:g}]")
+        self._step = cache(self._rule)
+        self._states = self._paths({(1, 1): np.ones((2, 2))})
+        self._final = self._at_end(self._states)
+
+    def _rule(self, n):
+        """Where arm 2 leads and the probability of pulling arm 1, both by rewarded pulls; None at the end."""
+        residual = self.budget - n[0] * self.costs[0] - n[1] * self.costs[1]
+        if residual < min(self.costs):
+            return None
+        t = n[0] + n[1] + 1
+        first, second = ((np.arange(n[k] + 1) / n[k] + sqrt(2 * log(t) / n[k])) / self.costs[k] for k in (0, 1))
+        lead = second > first[:, None]
+        chances = []
+        for order in ((1, 0), (0, 1)):                  # densities up to their order
+            taken = greedy_set(order, self.costs, residual)
+            if self.fractional:
+                chances.append(float(taken[0] > 0 and (order == (1, 0) or not taken[1])))
+            else:
+                chances.append(taken[0] / sum(taken))
+        return lead, np.where(lead, chances[1], chances[0])
+
+    def _paths(self, layer):
+        """Weights of all states that follow from a layer of states with equally many pulls, that layer included."""
+        states = {}
+        while layer:
+            states |= layer
+            following = {}
+            for n, weights in layer.items():
+                rule = self._step(n)
+                if rule is not None:
+                    self._pull(following, n, weights * rule[1], 0)
+                    self._pull(following, n, weights * (1 - rule[1]), 1)
+            layer = following
+        return states
+
+    @staticmethod
+    def _pull(layer, n, weights, arm):
+        if weights.any():
+            after = (n[0] + (arm == 0), n[1] + (arm == 1))
+            into = layer.setdefault(after, np.zeros((after[0] + 1, after[1] + 1)))
+            for rewarded in (0, 1):                     # the outcome's probability comes with the means, in `_chances`
+                shape = [slice(rewarded, rewarded + size) if axis == arm else slice(None)
+                         for axis, size in enumerate(weights.shape)]
+                into[tuple(shape)] += weights
+
+    def _at_end(self, states):
+        return {n: weights for n, weights in sorted(states.items()) if self._step(n) is None}
+
+    def _chances(self, states, reward_means):
+        """(pulls, probability) of each state: its weights times the probabilities of its outcomes."""
+        means, powers = _arms(reward_means, self.costs)[0], []
+        for mean, cost in zip(means, self.costs, strict=True):
+            exponents = np.arange(self.budget // cost + 2)        # one to spare, for rounding
+            powers.append((mean**exponents, (1 - mean) ** exponents))
+        for n, weights in states.items():
+            first, second = (wins[:m + 1] * losses[m::-1] for (wins, losses), m in zip(powers, n, strict=True))
+            yield n, float(first @ weights @ second)
+
+    def ends(self, reward_means):
+        """Joint law of the pull counts at the end.
+
+        Parameters
+        ----------
+        reward_means : (float, float)
+
+        Returns
+        -------
+        DataFrame with columns pulls_1, pulls_2, T (their sum), probability
+        """
+        rows = [(*n, sum(n), chance) for n, chance in self._chances(self._final, reward_means)]
+        return pd.DataFrame(rows, columns=["pulls_1", "pulls_2", "T", "probability"])
+
+    def pulls(self, reward_means):
+        """Expected pulls of each arm, an array of shape (2,)."""
+        return sum(chance * np.array(n) for n, chance in self._chances(self._final, reward_means))
+
+    def regret(self, reward_means):
+        """Expected regret against the optimum of the knapsack, in units of reward."""
+        means = _arms(reward_means, self.costs)[0]
+        first = np.arange(self.budget // self.costs[0] + 1)
+        best = (first * means[0] + (self.budget - first * self.costs[0]) // self.costs[1] * means[1]).max()
+        return float(best - self.pulls(means) @ means)
+
+    def rounds(self, reward_means):
+        """What happens in each round after the initial phase, arms numbered from 1.
+
+        Returns
+        -------
+        DataFrame with a row per t and pulls_1, the pulls of arm 1 before it
+            `played`: probability that the state is reached and round t is played. `leads_1`, `leads_2`: that the arm
+            leads too. `off_leader`: that arm 1 is pulled although arm 2 leads, or the other way round; `off_cost` that
+            times the pulled arm's cost.
+        """
+        parts = [{}, {}, {}, {}]                        # arm 1 leads, arm 2 leads, and the same without being pulled
+        for n, weights in self._states.items():
+            if (rule := self._step(n)) is not None:
+                lead, first = rule
+                for part, factor in zip(parts, (~lead, lead, ~lead * (1 - first), lead * first), strict=True):
+                    part[n] = weights * factor
+        rows = []
+        for masses in zip(*(self._chances(part, reward_means) for part in parts), strict=True):
+            n, leads_1, leads_2, off_2, off_1 = masses[0][0], *(mass for _, mass in masses)
+            rows.append((sum(n) + 1, n[0], leads_1 + leads_2, leads_1, leads_2, off_1 + off_2,
+                         off_1 * self.costs[0] + off_2 * self.costs[1]))
+        return pd.DataFrame(rows, columns=["t", "pulls_1", "played", "leads_1", "leads_2", "off_leader", "off_cost"])
+
+    def given_total(self, reward_means, t):
+        """Lemma 5's probabilities for arm 1 in round t, given the number of pulls T.
+
+        Parameters
+        ----------
+        reward_means : (float, float)
+        t : int
+            3 or more.
+
+        Returns
+        -------
+        DataFrame with a row per T >= t of positive probability
+            `probability` of T; given it, `pulled`: P(i(t) = 1 | T), and `leads`: P(hat I(t) = 1 | T).
+        """
+        t = count("t", t, low=3)
+        layer = {n: weights for n, weights in self._states.items() if sum(n) == t - 1 and self._step(n) is not None}
+        leads = {n: weights * ~self._step(n)[0] for n, weights in layer.items()}
+        pulled = {}
+        for n, weights in layer.items():
+            self._pull(pulled, n, weights * self._step(n)[1], 0)
+        law = {}
+        for column, start in enumerate((layer, pulled, leads)):
+            for n, chance in self._chances(self._at_end(self._paths(start)), reward_means):
+                law.setdefault(sum(n), np.zeros(3))[column] += chance
+        rows = {T: (total, part / total, lead / total) for T, (total, part, lead) in sorted(law.items()) if total > 0}
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["probability", "pulled", "leads"]).rename_axis("T")

@@ -1,0 +1,448 @@
+"""What Heyden et al., "Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals", promise.
+
+Theorems 4 to 6 as printed, plus what the notebook needs to judge them: the exact probabilities of their proof's events
+for Bernoulli arms, Lemma 1 with its width corrected, the constant that Theorem 5 leaves inside O(.), and a lower bound
+of the expected plays of wrong arms, with the power of the budget that the regret inherits from it.
+"""
+
+from dataclasses import dataclass
+from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+from ...checks import count, number, positive, require
+from ...environments.bandits import Bandit
+from ...environments.distributions import Bernoulli
+from ..intervals import asymmetric_interval
+
+_SUMMED = 1000                                          # terms of xi's sum added one by one
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)  # of the quadrature that replaces the others
+
+
+def _array(name, value, low, high, allowed):
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        array = np.nan
+    require(bool(np.all((array >= low) & (array <= high))), name, value, allowed)
+    return array
+
+
+def _means(reward_mean, cost_mean):
+    rewards = _array("reward_mean", reward_mean, 0, 1, "must be in [0, 1]")
+    costs = _array("cost_mean", cost_mean, 0, 1, "must be in (0, 1]")
+    require(bool(np.all(costs > 0)), "cost_mean", cost_mean, "must be in (0, 1]")
+    return rewards, costs
+
+
+def _rounds(tau, K):
+    return count("tau", tau, low=count("K", K))
+
+
+def _bandit_means(bandit):
+    require(isinstance(bandit, Bandit), "bandit", bandit, "must be a Bandit")
+    return _means(bandit.reward_means, bandit.cost_means)
+
+
+def alpha(t, rho):
+    """1 - sqrt(1 - t^-rho), the probability of Theorem 3 (Heyden et al.), without cancellation for large t.
+
+    Parameters
+    ----------
+    t : float or array
+        Rounds, at least 1.
+    rho : float
+        Exploration, above 0.
+
+    Returns
+    -------
+    float or ndarray of the shape of `t`
+    """
+    rho = positive("rho", rho)
+    log_u = -rho * np.log(_array("t", t, 1, np.inf, "must be 1 or more"))
+    return np.exp(log_u) / (1 + np.sqrt(-np.expm1(log_u)))
+
+
+def proportional_gap(reward_mean, cost_mean, best_ratio):
+    """delta_k (Heyden et al., A.4): which share of its room an arm must improve by to reach the best ratio.
+
+    The solution of (mu_r + delta (1 - mu_r)) / (mu_c - delta mu_c) = best_ratio, Delta / (Delta + 1 / mu_c) in the
+    paper, here as g / (1 + g) with g = mu_c best_ratio - mu_r. Negative for an arm above `best_ratio`.
+
+    Parameters
+    ----------
+    reward_mean, cost_mean : float or array
+        Expected reward in [0, 1] and cost in (0, 1] of a pull.
+    best_ratio : float or array
+        mu^r_1 / mu^c_1, expected reward per unit of cost of the best arm.
+
+    Returns
+    -------
+    float or ndarray, below 1
+    """
+    rewards, costs = _means(reward_mean, cost_mean)
+    shortfall = costs * _array("best_ratio", best_ratio, 0, np.finfo(float).max, "must be finite, 0 or more") - rewards
+    return shortfall / (1 + shortfall)
+
+
+def _odds(rewards, costs):
+    # Reward as odds of its mean, cost as odds against; an arm that always pays leaves no room for its reward.
+    with np.errstate(divide="ignore"):
+        return rewards / (1 - rewards), (1 - costs) / costs
+
+
+def _plays(factor, gap, tau, rho):
+    # Lemma 1 speaks of arms below the best ratio only: nothing is promised for the others.
+    safe = np.where(gap > 0, gap, 1.0)
+    return np.where(gap > 0, 8 * rho * log(tau) / safe**2 * factor, inf)[()]
+
+
+def minimum_plays(reward_mean, cost_mean, best_ratio, tau, rho, eta_reward=1.0, eta_cost=1.0):
+    """n*_k(tau) as printed (Heyden et al., Theorem 4 and Lemma 1): the plays after which an arm should look its worth.
+
+    8 rho log(tau) / delta^2 max{eta_r mu_r / (1 - mu_r), eta_c (1 - mu_c) / mu_c}. Infinite where mu_r = 1, for then
+    the expression has no finite value, and for arms that are not below `best_ratio`.
+
+    Parameters
+    ----------
+    reward_mean, cost_mean, best_ratio : float or array
+        As in `proportional_gap`.
+    tau : int
+        Round up to which plays are counted, at least 1.
+    rho : float
+        Exploration, above 0.
+    eta_reward, eta_cost : float or array
+        Variance over its largest possible value, in [0, 1]. omega-UCB computes its bounds with 1 whatever the truth.
+
+    Returns
+    -------
+    float or ndarray, in plays
+    """
+    rewards, costs = _means(reward_mean, cost_mean)
+    tau, rho = count("tau", tau), positive("rho", rho)
+    eta_reward = _array("eta_reward", eta_reward, 0, 1, "must be in [0, 1]")
+    eta_cost = _array("eta_cost", eta_cost, 0, 1, "must be in [0, 1]")
+    odds_r, odds_c = _odds(rewards, costs)
+    factor = np.maximum(odds_r * np.where(rewards == 1, 1.0, eta_reward), odds_c * eta_cost)   # eta = 1 at the border
+    return _plays(factor, proportional_gap(rewards, costs, best_ratio), tau, rho)
+
+
+def minimum_plays_corrected(reward_mean, cost_mean, best_ratio, tau, rho):
+    """n*_k(tau) with the interval's width taken where Eq. (17) and (18) need it; ours, for eta = 1.
+
+    The paper inverts omega_+ >= x with the width at the mean; the width at x = mu + (1 - mu) delta is the right one.
+    With odds o (mu_r / (1 - mu_r), or (1 - mu_c) / mu_c) the printed factor o becomes max{o, (1 - delta)(o + delta)}.
+
+    Parameters and result as in `minimum_plays`.
+    """
+    rewards, costs = _means(reward_mean, cost_mean)
+    tau, rho = count("tau", tau), positive("rho", rho)
+    gap = proportional_gap(rewards, costs, best_ratio)
+    odds = np.maximum(*_odds(rewards, costs))           # both factors grow with o: the larger odds decide
+    return _plays(np.maximum(odds, (1 - gap) * (odds + gap)), gap, tau, rho)
+
+
+def _tail(start, tau, rho):
+    """Sum of alpha(t) over start < t <= tau by Euler-Maclaurin; the integral over log t, where alpha is smooth."""
+    panels = 1 + floor(log(tau / start))
+    edges = np.linspace(log(start), log(tau), panels + 1)
+    half = (edges[1] - edges[0]) / 2
+    s = (edges[:-1, None] + half) + half * _NODES
+    integral = half * np.sum(_WEIGHTS * np.exp(s) * alpha(np.exp(s), rho))
+    slope = [-rho * exp(-rho * log(t)) / (2 * t * sqrt(-expm1(-rho * log(t)))) for t in (start, tau)]
+    return integral + (alpha(tau, rho) - alpha(start, rho)) / 2 + (slope[1] - slope[0]) / 12
+
+
+def xi(tau, K, rho):
+    """xi(tau, rho) (Heyden et al., Theorem 4): plays granted to confidence bounds that fail.
+
+    (tau - K)(2 - sqrt(1 - tau^-rho)) - sum_{t=K+1}^tau sqrt(1 - t^-rho), computed as
+    (tau - K) alpha(tau) + sum_{t=K+1}^tau alpha(t): no cancellation, and no loop longer than a thousand rounds.
+
+    Parameters
+    ----------
+    tau : int
+        Round up to which plays are counted, at least K.
+    K : int
+        Number of arms.
+    rho : float
+        Exploration, above 0.
+
+    Returns
+    -------
+    float, in plays
+    """
+    tau, rho = _rounds(tau, K), positive("rho", rho)
+    start = max(K, _SUMMED)
+    total = float(np.sum(alpha(np.arange(K + 1, min(start, tau) + 1), rho)))
+    if tau > start:
+        total += _tail(start, tau, rho)
+    return float((tau - K) * alpha(tau, rho) + total)
+
+
+def xi_bound(tau, K, rho):
+    """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22).
+
+    Parameters and result as in `xi`.
+    """
+    tau, rho = _rounds(tau, K), positive("rho", rho)
+    first = K + 1.0
+    power = 1 - rho
+    # (tau^power - first^power) / power, which is the logarithm at power 0.
+    span = log(tau / first)
+    integral = span if power == 0 else first**power * expm1(power * span) / power
+    return float((tau - K) * alpha(tau, rho) + first**-rho + max(integral, 0.0))
+
+
+def asymptotic_exponent(rho):
+    """The power of the budget in Theorem 6 (Heyden et al.): 1 - rho below rho = 1, else 0, meaning log B."""
+    return max(1 - positive("rho", rho), 0.0)
+
+
+def suboptimal_plays(bandit, tau, rho, eta_reward=1.0, eta_cost=1.0):
+    """Theorem 4 (Heyden et al.): upper bound of the expected plays of each suboptimal arm up to round tau.
+
+    1 + n*_k(tau) + xi(tau, rho). The theorem is false as stated: see `locked_plays` and the notebook.
+
+    Parameters
+    ----------
+    bandit : Bandit
+        Expected rewards in [0, 1], costs in (0, 1].
+    tau : int
+        At least the number of arms. A value of the bound above tau says nothing.
+    rho : float
+        Exploration, above 0.
+    eta_reward, eta_cost : float or array of shape (K,)
+        As in `minimum_plays`.
+
+    Returns
+    -------
+    ndarray of shape (K,), in plays; infinite for the best arm, and where the expected reward is 1
+    """
+    rewards, costs = _bandit_means(bandit)
+    extra = 1 + xi(tau, bandit.K, rho)
+    plays = minimum_plays(rewards, costs, bandit.ratios.max(), tau, rho, eta_reward, eta_cost)
+    return np.where(bandit.ratios < bandit.ratios.max(), plays + extra, inf)
+
+
+def excess_rounds(budget, min_cost):
+    """X(B) of Theorem 5 (Heyden et al.), with a constant: upper bound of E max(T_B - tau_B, 0); ours.
+
+    The paper leaves O(B / mu_min exp(-B mu_min / 2)). Whatever the policy, T_B > t means that t pulls cost less than
+    B; each costs at least mu = mu_min on average given the past, so by Chernoff's method this has probability at most
+    exp(-t kl(B / t, mu)). The exponent is convex in t: from tau_B on the terms shrink at least geometrically.
+
+    Parameters
+    ----------
+    budget : float
+        B, in units of cost, at least `min_cost`.
+    min_cost : float
+        Smallest expected cost of a pull, in (0, 1].
+
+    Returns
+    -------
+    float, in rounds
+    """
+    mu = number("min_cost", positive("min_cost", min_cost), 0, 1, "must be in (0, 1]")
+    budget = number("budget", budget, mu, allowed=f"must be finite and at least min_cost = {mu!r}")
+    tau = floor(2 * budget / mu)
+    p = budget / tau
+    if mu == 1:                                         # every pull costs 1
+        return 0.0
+    fall = log1p(-p) - log1p(-mu)                       # derivative of t kl(B / t, mu) at t = tau
+    return exp(-tau * (p * log(p / mu) + (1 - p) * fall)) / -expm1(-fall)
+
+
+@dataclass(frozen=True)
+class RegretBound:
+    """Theorem 5's bound, term by term.
+
+    Attributes
+    ----------
+    tau : int
+        tau_B, the round that a game hardly ever outlasts.
+    gaps : ndarray of shape (K,)
+        Delta_k, in reward per unit of cost.
+    plays : ndarray of shape (K,)
+        Theorem 4's bounds at tau_B, infinite for the best arm.
+    excess : float
+        X(B) by `excess_rounds`, in rounds.
+    last : float
+        2 mu^r_1 / mu^c_1, in reward.
+    """
+
+    tau: int
+    gaps: np.ndarray
+    plays: np.ndarray
+    excess: float
+    last: float
+
+    @property
+    def total(self):
+        """The bound, in units of reward."""
+        worse = self.gaps > 0
+        return float(self.gaps[worse] @ (self.plays[worse] + self.excess) + self.last)
+
+
+def regret(bandit, budget, rho, eta_reward=1.0, eta_cost=1.0):
+    """Theorem 5 (Heyden et al., Eq. 3): upper bound of the regret, with our constant in X(B).
+
+    sum_k Delta_k (1 + n*_k(tau_B) + xi(tau_B, rho)) + X(B) sum_k Delta_k + 2 mu^r_1 / mu^c_1 with
+    tau_B = floor(2 B / mu_min). It inherits Theorem 4 and is false where that is.
+
+    Parameters
+    ----------
+    bandit : Bandit
+    budget : float
+        B, in units of cost; large enough that tau_B is at least the number of arms.
+    rho, eta_reward, eta_cost : float
+        As in `suboptimal_plays`.
+
+    Returns
+    -------
+    RegretBound
+    """
+    min_cost = _bandit_means(bandit)[1].min()
+    budget = number("budget", budget, min_cost * max(bandit.K, 2) / 2,
+                    allowed=f"must be finite and at least K / 2 times the smallest expected cost {float(min_cost)!r}")
+    tau = floor(2 * budget / min_cost)
+    best = bandit.ratios.max()
+    return RegretBound(tau, best - bandit.ratios, suboptimal_plays(bandit, tau, rho, eta_reward, eta_cost),
+                       excess_rounds(budget, float(min_cost)), 2 * float(best))
+
+
+def exceedance(reward_mean, cost_mean, ratio, n, t, rho):
+    """Exact probability that omega-UCB's index of a Bernoulli arm is at least `ratio` at round t, after n plays.
+
+    Event B of Theorem 4's proof (Heyden et al., A.3) for a suboptimal arm and the best ratio; 1 minus event A for the
+    best arm and its own ratio. Rewards and costs independent, n fixed in advance.
+
+    Parameters
+    ----------
+    reward_mean, cost_mean : float
+        In [0, 1] and (0, 1].
+    ratio : float
+        Expected reward per unit of cost to compare with, above 0.
+    n : int
+        Plays of the arm; memory and time grow linearly with it.
+    t : int
+        The coming round, at least 1.
+    rho : float
+        Exploration, above 0.
+
+    Returns
+    -------
+    float
+    """
+    reward_mean, cost_mean = (float(mean) for mean in _means(reward_mean, cost_mean))
+    n, t = count("n", n), count("t", t)
+    z = sqrt(2 * positive("rho", rho) * log(t))
+    successes = np.arange(n + 1)
+    lower, upper = asymmetric_interval(successes / n, n, z)
+    # For each number of rewarded plays: how many numbers of charged plays leave the index high enough.
+    enough = np.searchsorted(positive("ratio", ratio) * lower, upper, side="right")
+    return float(binom.pmf(successes, n, reward_mean) @ binom.cdf(enough - 1, n, cost_mean))
+
+
+def lemma_cases(rng, cases=1000, longest=2000):
+    """Lemma 1 (Heyden et al.) against the exact probability, on random Bernoulli arms with n = n* rounded up.
+
+    Expected reward U(0, 1), expected cost U(0.01, 1), best ratio U(1, 4) times the arm's own plus U(0, 1/2), tau
+    log-uniform in 100 ... 100,000, rho 1/4 or 1; cases whose corrected n* exceeds `longest` are drawn again.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    cases : int
+    longest : int
+        Most plays of an arm, 1 or more; the time grows with it.
+
+    Returns
+    -------
+    DataFrame with a row per case
+        The arm: `reward`, `cost`, `best`, `tau`, `rho`, `delta`. `sound`: whether the widths in Eq. (17) and (18)
+        suffice (larger odds at least 1 - delta). `printed_n`, `corrected_n`: n* as printed and corrected, rounded
+        up. `printed`, `corrected`: the exact probability over the lemma's number at each; above 1 the lemma fails.
+    """
+    rows = []
+    count("cases", cases), count("longest", longest)
+    while len(rows) < cases:
+        reward, cost = rng.random(), rng.uniform(0.01, 1)
+        best, tau = reward / cost * rng.uniform(1, 4) + rng.uniform(0, 0.5), int(10 ** rng.uniform(2, 5))
+        arm = (reward, cost, best)
+        rho = float(rng.choice([0.25, 1.0]))
+        plays = [max(1, ceil(min(f(*arm, tau, rho), 1e15))) for f in (minimum_plays, minimum_plays_corrected)]
+        if plays[1] > longest:
+            continue
+        share = [exceedance(*arm, n, tau, rho) / float(alpha(tau, rho)) for n in plays]
+        delta = float(proportional_gap(*arm))
+        rows.append((*arm, tau, rho, delta, bool(max(_odds(reward, cost)) >= 1 - delta), *plays, *share))
+    return pd.DataFrame(rows, columns=["reward", "cost", "best", "tau", "rho", "delta", "sound", "printed_n",
+                                       "corrected_n", "printed", "corrected"])
+
+
+def _locks(bandit):
+    # The best arm's expected cost, and (expected reward, expected cost, ratio) of the arms that could lock it out.
+    _bandit_means(bandit)
+    laws = (*bandit.rewards, *bandit.costs)
+    require(all(isinstance(law, Bernoulli) for law in laws), "bandit", bandit, "must have Bernoulli rewards and costs")
+    best = int(np.argmax(bandit.ratios))
+    rivals = [arm for arm in range(bandit.K) if arm != best and bandit.ratios[arm] > 2]
+    # Locking out one of two best arms costs nothing.
+    if any(bandit.ratios[arm] == bandit.ratios[best] for arm in rivals):
+        rivals = []
+    means = zip(bandit.reward_means, bandit.cost_means, bandit.ratios, strict=True)
+    return float(bandit.cost_means[best]), [mean for arm, mean in enumerate(means) if arm in rivals]
+
+
+def locked_plays(bandit, tau, rho):
+    """Lower bound of the expected plays of arms other than the best under omega-UCB (eta = 1); ours.
+
+    If the best arm's first s plays all cost 1, its index is at most 1 + 2 rho log(t) / s; if another arm's rewards
+    never fall below h times its costs, its index stays at h or above. Together they lock the best arm out after
+    s = 1 + floor(2 rho log(tau) / (h - 1)) plays. For integer h the second event has probability
+    q = (mu_r - h mu_c) / (mu_r (1 - mu_c)) (cycle lemma), so at least q mu_best^s (tau - s) plays go elsewhere,
+    where mu_best is the best arm's expected cost. The largest such value over arms and levels h.
+
+    Parameters
+    ----------
+    bandit : Bandit
+        Bernoulli rewards and costs.
+    tau : int
+        Round up to which plays are counted, at least K.
+    rho : float
+        Exploration, above 0.
+
+    Returns
+    -------
+    float, in plays; 0 where nothing follows (no other arm with a ratio above 2, or two best arms)
+    """
+    mu, rivals = _locks(bandit)
+    tau, rho = _rounds(tau, bandit.K), positive("rho", rho)
+    reach = 2 * rho * log(tau)
+    plays = 0.0
+    for reward, cost, ratio in rivals:
+        # Beyond reach + 1 one play suffices: a higher level only makes the second event rarer.
+        for h in range(2, min(ceil(ratio), floor(reach) + 3)):
+            s = 1 + floor(reach / (h - 1))
+            plays = max(plays, (reward - h * cost) / (reward * (1 - cost)) * mu**s * max(tau - s, 0))
+    return float(plays)
+
+
+def locked_exponent(bandit, rho):
+    """The power of tau with which `locked_plays` grows: 1 - 2 rho log(1 / mu_best) / (h - 1); ours.
+
+    h is the largest integer below the rival's ratio, and the rival the one that gives most.
+
+    The regret grows at least as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows
+    `asymptotic_exponent(rho)`: a larger value contradicts it.
+
+    Returns
+    -------
+    float, at least 0 (0: nothing follows)
+    """
+    mu, rivals = _locks(bandit)
+    rho = positive("rho", rho)
+    return float(max([0.0, *(1 + 2 * rho * log(mu) / (ceil(ratio) - 2) for *_, ratio in rivals)]))

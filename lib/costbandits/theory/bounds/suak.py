@@ -1,0 +1,456 @@
+"""What Elumar, Tekin and Yagan, "Bandits with Anytime Knapsacks", promise.
+
+Theorem 3.2 and Lemma 3.1 as printed, the gaps they are made of and Table 1 as numbers, a smaller bound for the first
+term by a repaired proof, and the exact law of the unspent budget for a known pair of arms, which judges Lemmas D.4
+and D.7.
+
+A base is one arm or two; the null arm, which costs and pays nothing, has the number K. A mixture of its arms must cost
+at most c (`rate`) per round on average.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import inf, log, pi
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+import pandas as pd
+from numba import types
+
+from ...checks import ROUNDING, count, number, require
+from ..optimum import mixture
+
+_floats = types.float64[::1]
+_laws = types.Tuple((_floats, _floats))
+
+
+def _rate(rate):
+    allowed = "must be a number in (0, 1]"
+    require(number("rate", rate, 0, 1, allowed) > 0, "rate", rate, allowed)
+    return float(rate)
+
+
+def _inside(name, values, allowed="must be numbers in [0, 1], one per arm"):
+    try:
+        array = np.asarray(values, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    require(array.size > 0 and bool(np.all((array >= 0) & (array <= 1))), name, values, allowed)
+    return array
+
+
+def _arms(reward_means, cost_means, rate):
+    rewards, costs = _inside("reward_means", reward_means), _inside("cost_means", cost_means)
+    require(rewards.ndim == 1, "reward_means", reward_means, "must be numbers in [0, 1], one per arm")
+    require(costs.shape == rewards.shape, "cost_means", cost_means, f"must be as many as reward_means, {rewards.size}")
+    return rewards, costs, _rate(rate)
+
+
+# ---- the linear program ------------------------------------------------------------------------------
+
+class Pair(NamedTuple):
+    """The best mixtures of pairs of arms.
+
+    Attributes
+    ----------
+    value : ndarray of shape (...)
+        Expected reward per round; -inf where both arms are too dear.
+    share : ndarray of shape (...)
+        Share of the first arm; the second has the rest.
+    """
+
+    value: np.ndarray
+    share: np.ndarray
+
+
+def pair(rewards, costs, rate):
+    """r_(i,j) (Elumar et al., Eq. 20 to 23): the best mixture of two arms, without a null arm unless it is one of them.
+
+    Parameters
+    ----------
+    rewards, costs : array_like of shape (..., 2)
+        Means or confidence bounds, in [0, 1].
+    rate : float
+        c, in (0, 1].
+
+    Returns
+    -------
+    Pair
+    """
+    allowed = "must be numbers in [0, 1], two in the last axis"
+    rewards, costs, rate = _inside("rewards", rewards, allowed), _inside("costs", costs, allowed), _rate(rate)
+    for name, array in (("rewards", rewards), ("costs", costs)):
+        require(array.ndim > 0 and array.shape[-1] == 2, name, array, allowed)
+    (first, second), (x, y) = np.moveaxis(rewards, -1, 0), np.moveaxis(costs, -1, 0)
+    tight = (np.minimum(x, y) <= rate) & (np.maximum(x, y) > rate)
+    cut = (rate - y) / np.where(tight, x - y, 1.0)      # the share of the first arm at which the mixture costs c
+    low, high = np.where(tight & (x < y), cut, 0.0), np.where(tight & (x > y), cut, 1.0)
+    share = np.where(first > second, high, low)
+    value = share * first + (1 - share) * second
+    return Pair(np.where(np.minimum(x, y) <= rate, value, -inf)[()], share[()])
+
+
+def bases(reward_means, cost_means, rate):
+    """All valid bases: those whose arms can be mixed to a mean cost of at most c (Elumar et al., section 2).
+
+    Parameters
+    ----------
+    reward_means, cost_means : sequence of K floats
+        mu and rho, in [0, 1].
+    rate : float
+        c, in (0, 1].
+
+    Returns
+    -------
+    DataFrame with a row per base
+        `arms`: a tuple, the null arm being K. `value`: r_I, reward per round of the best mixture of these arms.
+        `gap`: Delta_I = r* - r_I, 0 where it is rounding (Definition 3.1). `optimal`: whether it is I*, the arms with
+        a share in the best mixture. A base that contains I* has no gap either, but is not I*.
+    """
+    rewards, costs, rate = _arms(reward_means, cost_means, rate)
+    best, K = mixture(rewards, costs, rate), len(rewards)
+    support = tuple(np.flatnonzero(np.append(best.shares, 1 - best.shares.sum()) > ROUNDING).tolist())
+    arms = [*((k,) for k in range(K)), *combinations(range(K + 1), 2)]
+    ends = np.array([(base[0], base[-1]) for base in arms])     # a single arm is a pair with itself
+    value = pair(np.append(rewards, 0.0)[ends], np.append(costs, 0.0)[ends], rate).value
+    gap = best.value - value
+    table = pd.DataFrame({"arms": arms, "value": value, "gap": np.where(gap > ROUNDING, gap, 0.0),
+                          "optimal": [base == support for base in arms]})
+    return table[value > -inf].reset_index(drop=True)
+
+
+def gaps(reward_means, cost_means, rate):
+    """The paper's gaps, arm by arm (Elumar et al., Definitions 3.1 to 3.3), and the one that regret is made of.
+
+    Parameters as in `bases`.
+
+    Returns
+    -------
+    DataFrame with a row per arm
+        `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which delta_min is the smallest. `base`:
+        Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if there is none. `dual`:
+        alpha + lambda rho_i - mu_i, how far arm i lies below the dual line of the linear program; ours.
+    """
+    rewards, costs, rate = _arms(reward_means, cost_means, rate)
+    best, table = mixture(rewards, costs, rate), bases(rewards, costs, rate)
+    dual = best.floor + best.price * costs - rewards
+    others = table[~table.optimal]
+    least = [min((gap for arms, gap in zip(others.arms, others.gap, strict=True) if k in arms), default=inf)
+             for k in range(len(rewards))]
+    return pd.DataFrame({"reward": rewards.max() - rewards, "cost": np.abs(costs - rate), "base": least,
+                         "dual": np.where(np.abs(dual) > ROUNDING, dual, 0.0)})
+
+
+def kappa(reward_means, cost_means, null_arm=True):
+    """The smallest kappa with |mu_i - mu_j| <= kappa |rho_i - rho_j| for all arms (Elumar et al., section 4).
+
+    UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa.
+
+    Parameters
+    ----------
+    reward_means, cost_means : sequence of K floats
+        In [0, 1].
+    null_arm : bool
+        Whether the null arm is one of the arms.
+
+    Returns
+    -------
+    float; infinite if two arms differ in reward alone
+    """
+    rewards, costs, _ = _arms(reward_means, cost_means, 1.0)
+    if null_arm:
+        rewards, costs = np.append(rewards, 0.0), np.append(costs, 0.0)
+    rise, run = (np.abs(np.subtract.outer(means, means)) for means in (rewards, costs))
+    with np.errstate(divide="ignore", over="ignore"):
+        slopes = np.divide(rise, run, out=np.zeros_like(rise), where=rise > 0)
+    return float(slopes.max())
+
+
+# ---- Lemma 3.1 and Theorem 3.2 -----------------------------------------------------------------------
+
+def omega(gap, rate):
+    """omega as a function of the smallest cost gap or of its lower bound delta^L_min (Elumar et al., Eq. 6).
+
+    Parameters
+    ----------
+    gap : float or array
+        In [0, 1].
+    rate : float
+        c, in (0, 1].
+
+    Returns
+    -------
+    float or ndarray of the shape of `gap`
+    """
+    gap, rate = _inside("gap", gap, "must be in [0, 1]"), _rate(rate)
+    return (gap / (2 + gap - rate))[()]
+
+
+def omega_interval(gap, rate):
+    """Lemma 3.1 (Elumar et al.): the interval (omega_min, omega_max) of omega(t), given delta_min = `gap`.
+
+    It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely.
+
+    Parameters as in `omega`; returns a pair of its results.
+    """
+    return 2 / 9 * _inside("gap", gap, "must be in [0, 1]")[()], omega(gap, rate)
+
+
+@dataclass(frozen=True)
+class RegretBound:
+    """Theorem 3.2's bound, term by term, in units of reward.
+
+    Attributes
+    ----------
+    wrong_bases : float
+        Pulls from suboptimal bases.
+    learning : float
+        Pulls that tell on which side of c an arm's cost is, their skips, and the budget that is held back.
+    skips : float
+        Rounds skipped lest the anytime constraint break.
+    failures : float
+        Confidence bounds that fail, and constants.
+    """
+
+    wrong_bases: float
+    learning: float
+    skips: float
+    failures: float
+
+    @property
+    def total(self):
+        """The bound."""
+        return self.wrong_bases + self.learning + self.skips + self.failures
+
+
+def regret(reward_means, cost_means, rate, horizon):
+    """Theorem 3.2 (Elumar et al., Eq. 11) as printed: upper bound of SUAK's regret.
+
+    Parameters
+    ----------
+    reward_means, cost_means, rate
+        As in `bases`.
+    horizon : int
+        T, rounds; 1 or more.
+
+    Returns
+    -------
+    RegretBound
+        Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
+        then has no gap: that is so whenever a single arm is the best mixture.
+    """
+    rewards, costs, rate = _arms(reward_means, cost_means, rate)
+    log_t, K, best = log(count("horizon", horizon)), len(rewards), mixture(rewards, costs, rate).value
+    table = gaps(rewards, costs, rate)
+    delta = table["cost"].min()
+    if delta == 0:
+        return RegretBound(inf, inf, inf, 2 * pi**2 * K**2)
+    wrong = inf
+    if table["base"].min() > 0:
+        wrong = (432 * best * (1 + 1 / table["cost"]) ** 2 / (delta * table["base"] ** 2)).sum() * log_t
+    return RegretBound(float(wrong), float(241 * K * best * log_t / (rate * delta**2)),
+                       float(3 * pi**2 * best / delta**2), 2 * pi**2 * K**2)
+
+
+def wrong_bases_repaired(reward_means, cost_means, rate, horizon):
+    """Upper bound of what SUAK loses by choosing wrong bases while the confidence bounds hold; ours.
+
+    A base I, a cheap arm or a dear one with a cheap one or the null arm, is chosen only while one of its arms has at
+    most L_I = 12 log T (1 + s)^2 / Delta_I^2 pulls, s the larger of 0 and the slope (mu_i - mu_j) / (rho_i - rho_j):
+    weak duality, where the paper solves the program and gets 48. If I* is a single arm and a part of I, the other arm
+    has at most 12 log T / Delta_j^2 pulls. A choice pulls such an arm with probability omega_min or more, and loses at
+    most the largest dual gap in I. Summed over arms, from the bases with small L_I to those with large.
+
+    Parameters as in `regret`, whose first term it replaces.
+
+    Returns
+    -------
+    float, in units of reward; infinite if two bases are best, or an arm costs c
+    """
+    rewards, costs, rate = _arms(reward_means, cost_means, rate)
+    log_t, best = log(count("horizon", horizon)), mixture(rewards, costs, rate)
+    mu, rho = np.append(rewards, 0.0), np.append(costs, 0.0)
+    loss, delta = best.floor + best.price * rho - mu, np.abs(costs - rate).min()
+    if delta == 0:
+        return inf
+    limits = [[] for _ in rewards]                      # of each arm: (L_I, what a choice of I loses)
+    for arms, _, gap, optimal in bases(rewards, costs, rate).itertuples(index=False):
+        if optimal or (len(arms) == 2) != (rho[list(arms)].max() > rate):
+            continue                                    # two cheap arms are never chosen: one of them is better
+        i, j = arms[0], arms[-1]
+        slope = max((mu[i] - mu[j]) / (rho[i] - rho[j]), 0.0) if i != j else 0.0
+        short = arms
+        if gap == 0 and best.price == 0:                # I = I* and a dear arm
+            dear = i if rho[i] > rate else j
+            short, slope, gap = (dear,), 0.0, best.value - mu[dear]
+        if gap <= ROUNDING:
+            return inf
+        for arm in set(short) - {len(rewards)}:
+            limits[arm].append((12 * log_t * ((1 + slope) / gap) ** 2, loss[list(arms)].max()))
+    return float(sum(_layers(sorted(own)) for own in limits) / omega(0.75 * delta, rate))
+
+
+def _layers(limits):
+    # Pulls of an arm times what a choice of a base with it can lose by then; one pull may exceed the largest limit.
+    total, last = max((loss for _, loss in limits), default=0.0), 0.0
+    for m, (limit, _) in enumerate(limits):
+        total += (limit - last) * max(loss for _, loss in limits[m:])
+        last = limit
+    return total
+
+
+def informative_from(reward_means, cost_means, rate, bound=regret):
+    """The first horizon at which a bound is below T r*, more than which no policy can lose.
+
+    Parameters
+    ----------
+    reward_means, cost_means, rate
+        As in `bases`.
+    bound : callable
+        Like `regret`; its result, or the `total` of its result, grows like log T.
+
+    Returns
+    -------
+    int, or inf if the bound is infinite
+    """
+    best = mixture(reward_means, cost_means, _rate(rate)).value
+
+    def says_something(T):
+        value = bound(reward_means, cost_means, rate, T)
+        return getattr(value, "total", value) < T * best
+
+    require(best > 0, "reward_means", reward_means, "must allow a reward")
+    if not says_something(2**1000):
+        return inf
+    high = 1
+    while not says_something(high):
+        high *= 2
+    low = high // 2                                     # T r* - A log T - B falls, then rises: one crossing
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if says_something(middle) else (middle, high)
+    return high
+
+
+def table_1(reward_means, cost_means, rate, horizon):
+    """Table 1 (Elumar et al.) as numbers: the argument of each O(.), constants 1, with the symbols it leaves open set.
+
+    Set by us: m = d = 1; b = c; Delta the smallest positive gap of a base, in Li et al.'s row what the linear program
+    loses if an arm of I* is removed; chi the smallest share of an arm in the best mixture; sigma_min and Li et al.'s
+    sigma the smallest singular value of the two rows (costs; ones) of I*; delta_drift the smallest |rho_i - c|, null
+    arm included; Flajolet and Jaillet's sigma 1 / max mu, and lambda = 1 + 2 kappa. They are not comparable, as the
+    paper says: other models, other constants.
+
+    Parameters as in `regret`.
+
+    Returns
+    -------
+    DataFrame with a row per work
+        `model`, and `value`, in units of reward.
+    """
+    rewards, costs, c = _arms(reward_means, cost_means, rate)
+    horizon, K, best = count("horizon", horizon), len(rewards), mixture(rewards, costs, c)
+    table = bases(rewards, costs, c)
+    gap, delta = table.gap[table.gap > 0].min(), float(np.abs(costs - c).min())
+    support = table.arms[table.optimal].iloc[0]
+    rho, alone = np.append(costs, 0.0)[list(support)], np.flatnonzero(best.shares > ROUNDING)
+    removed = best.value - max((mixture(np.delete(rewards, k), np.delete(costs, k), c).value if K > 1 else 0.0)
+                               for k in alone)
+    singular = float(np.linalg.svd(np.array([rho, np.ones(len(rho))]), compute_uv=False).min())
+    shares = np.append(best.shares, 1 - best.shares.sum())
+    chi, lam, log_t = shares[shares > ROUNDING].min(), 1 + 2 * kappa(rewards, costs), log(horizon)
+    rows = [
+        ("SUAK", "average budget", K * log_t / (delta * gap**2) + K * log_t / delta**2 + 1),
+        ("Bernasconi et al. (2024c)", "replenishable, violations allowed", horizon**0.5),
+        ("Kumar, Kleinberg (2022)", "total budget, drift", K * log_t / (gap**2 * min(delta, c, singular) ** 2)),
+        ("Li et al. (2021)", "total budget", K * log_t / (c**3 * removed**2)
+         + 1 / (c**2 * min(chi, removed) ** 2 * min(1.0, singular) ** 2)),
+        ("Flajolet, Jaillet (2015)", "total budget", K**2 * log_t / delta**3 * (lam**2 / gap + 1 / rewards.max())),
+    ]
+    return pd.DataFrame(rows, columns=["work", "model", "value"])
+
+
+# ---- a known pair of arms, exactly -------------------------------------------------------------------
+
+class SlackLaw(NamedTuple):
+    """What is left of the budget after the last round.
+
+    Attributes
+    ----------
+    skips : ndarray of shape (rounds,)
+        Probability that each round is skipped.
+    unspent : ndarray of shape (states,)
+        Possible values of c t - S_c(t), in units of cost.
+    probability : ndarray of shape (states,)
+    """
+
+    skips: np.ndarray
+    unspent: np.ndarray
+    probability: np.ndarray
+
+
+@nb.njit(_laws(types.float64, types.float64, types.int64, types.int64, types.float64, _floats),
+         cache=True, nogil=True, error_model="numpy")
+def _slack(high, low, a, b, omega, held_back):
+    """Probabilities of a skip by round, and of the final slack in steps of 1 / b; c = a / b, costs 0 or 1."""
+    mass, skips = np.zeros(a * (held_back.size + 1) + 1), np.zeros(held_back.size)
+    new, top = np.zeros(mass.size), 0
+    mass[0] = 1.0
+    for t in range(held_back.size):
+        new[:top + a + 1] = 0.0
+        for x in range(top + 1):
+            if mass[x] == 0.0:
+                continue
+            if x + a < b:                               # line 17: a cost of 1 would break the constraint
+                skips[t] += mass[x]
+                new[x + a] += mass[x]
+            else:
+                p = ((x + a) / b - held_back[t] - low) / (high - low)
+                cost = low + min(max(p, omega), 1.0 - omega) * (high - low)
+                new[x + a] += mass[x] * (1.0 - cost)
+                new[x + a - b] += mass[x] * cost
+        mass, new, top = new, mass, top + a
+        while mass[top] < 1e-30:                        # nothing that a sum would notice
+            mass[top] = 0.0
+            top -= 1
+    return skips, mass[:top + 1].copy()
+
+
+def slack_law(cost_high, cost_low, rate, omega, held_back):
+    """SUAK's phase 2 with a fixed base of two arms and known means: the exact law of skips and of unspent budget.
+
+    Costs are 0 or 1. Lines 17, 18 and 26 to 36 of Algorithm 2 (Elumar et al.), with a constant omega and with any
+    amount held back instead of log t / omega^2, from an empty account on.
+
+    Parameters
+    ----------
+    cost_high, cost_low : float
+        rho_j > rho_k, in [0, 1]; 0 is the null arm.
+    rate : float
+        c, in (0, 1], a fraction with a denominator of at most 100.
+    omega : float
+        In [0, 1/2].
+    held_back : array_like of shape (rounds,)
+        What is not to be spent, in units of cost, round by round.
+
+    Returns
+    -------
+    SlackLaw
+        Takes a few ns per round and state; there are as many states as steps of c in the unspent budget.
+    """
+    low = number("cost_low", cost_low, 0, 1, "must be in [0, 1]")
+    high = number("cost_high", cost_high, low, 1, "must be above cost_low, at most 1")
+    require(high > low, "cost_high", cost_high, "must be above cost_low, at most 1")
+    c = Fraction(_rate(rate)).limit_denominator(100)
+    require(float(c) == float(rate), "rate", rate, "must be a fraction with a denominator of at most 100")
+    omega = number("omega", omega, 0, 0.5, "must be in [0, 1/2]")
+    try:
+        held = np.ascontiguousarray(held_back, float)
+    except (TypeError, ValueError):
+        held = np.empty(0)
+    require(held.ndim == 1 and held.size > 0 and bool(np.all(np.isfinite(held))), "held_back", held_back,
+            "must be finite numbers, one per round")
+    skips, probability = _slack(high, low, c.numerator, c.denominator, omega, held)
+    return SlackLaw(skips, np.arange(probability.size) / c.denominator, probability)

@@ -1,0 +1,142 @@
+"""How tight, and how often wrong, upper bounds of reward per cost are: Figure 1 of the omega-UCB paper.
+
+Sample means in, bounds out; nothing here is played. Source: Heyden, Arzamasov, Fouché and Böhm, "Budgeted Multi-Armed
+Bandits with Asymmetric Confidence Intervals".
+"""
+
+from math import log
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+from scipy.stats import binomtest
+
+from ..checks import count, number, positive, require
+from .intervals import asymmetric_interval, require_means, require_size
+
+
+def _checked_pairs(reward_mean, cost_mean, n, delta):
+    require(0 < number("delta", delta) < 1, "delta", delta, "must be in (0, 1)")
+    return require_means("reward_mean", reward_mean), require_means("cost_mean", cost_mean), require_size(n)
+
+
+def ratio_bounds(reward_mean, cost_mean, n, delta=0.01, min_cost=0.01):
+    """Upper confidence bounds of (expected reward / expected cost) at level 1 - delta, one per policy (Figure 1).
+
+    Each policy's index with its t-dependent exploration replaced by what makes its own inequality hold at level
+    delta for a mean: Hoeffding's eps = sqrt(log(2 / delta) / (2 n)) for m-, c-, i-, Budget-UCB and as the radius of
+    UCB-SC+'s disc; the empirical Bernstein inequality's x = log(3 / delta) for UCB-B2; and for omega-UCB z such that
+    each of its two bounds fails with probability delta / 2 (Theorem 2).
+
+    Parameters
+    ----------
+    reward_mean, cost_mean : float or array
+        Sample means of n Bernoulli outcomes each (UCB-B2 needs their variance), in [0, 1].
+    n : int or array
+    delta : float in (0, 1)
+    min_cost : float
+        Known lower bound of the expected cost: lambda of Budget-UCB, and UCB-B2's floor.
+
+    Returns
+    -------
+    dict label -> float or array of the broadcast shape
+        Infinite where a policy has no valid bound: all at a cost mean of 0, the lower bounds of the cost at 0 or less.
+    """
+    r, c, n = _checked_pairs(reward_mean, cost_mean, n, delta)
+    positive("min_cost", min_cost)
+    eps = np.sqrt(log(2 / delta) / (2 * n))
+    x = log(3 / delta) / n
+    z = ndtri(1 - delta / 2)
+    bessel = n / np.maximum(n - 1, 1)
+    v_r, v_c = (np.where(n > 1, bessel * m * (1 - m), 0.25) for m in (r, c))
+    e_r, e_c = (np.sqrt(2 * v * x) + 3 * x for v in (v_r, v_c))
+    q = r / np.maximum(c, min_cost)
+    upper = np.minimum(r + eps, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = {
+            "ω-UCB": np.divide(asymmetric_interval(r, n, z)[1], asymmetric_interval(c, n, z)[0]),
+            "m-UCB": np.where(c > eps, upper / (c - eps), np.inf),
+            "c-UCB": (r + eps) / c,
+            "i-UCB": r / c + eps,
+            "Budget-UCB": r / c + eps / c * (1 + upper / np.maximum(c - eps, min_cost)),
+            "UCB-SC+": np.where(c > eps, _disc(r, c, eps**2) / (c**2 - eps**2), np.inf),
+            "UCB-B2": np.where(e_c < c, q + 1.4 * (e_r + q * e_c) / c, np.inf)}
+    return {label: np.where(c > 0, bound, np.inf)[()] for label, bound in bounds.items()}
+
+
+def _disc(r, c, square):
+    """Slope of the steepest ray through the disc around (c, r), times c^2 - radius^2: UCB-SC's numerator."""
+    return r * c + np.sqrt(square * (r**2 + c**2 - square))
+
+
+def ratio_bounds_public_code(reward_mean, cost_mean, n, delta=0.01):
+    """Figure 1's bounds as the script `tightness_coverage_comparison.py` of the paper's public code states them.
+
+    Differences from `ratio_bounds`: omega-UCB's two bounds fail with probability delta / 4 each, not delta / 2; a
+    lower bound of the cost below 0.001 becomes 0.001, not an infinite index; Budget-UCB's denominator holds the lower
+    bound of the *reward*; the radius of UCB-SC's disc is sqrt(delta / 2) whatever n; UCB-B2 takes log(2 / delta), the
+    variance without Bessel's factor, and no condition of validity.
+
+    Parameters and returned value as for `ratio_bounds`; infinite at a cost mean of 0, where the
+    script draws again, and where UCB-SC's formula asks for the root of a negative number.
+    """
+    r, c, n = _checked_pairs(reward_mean, cost_mean, n, delta)
+    floor = 0.001
+    eps = np.sqrt(log(2 / delta) / (2 * n))
+    x = log(2 / delta) / n
+    z = ndtri(1 - delta / 4)
+    e_r, e_c = (np.sqrt(2 * m * (1 - m) * x) + 3 * x for m in (r, c))
+    upper = np.minimum(r + eps, 1)
+    inside = r**2 + c**2 < delta / 2                                   # the origin lies in the disc: no steepest ray
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = {
+            "ω-UCB": np.divide(asymmetric_interval(r, n, z)[1], asymmetric_interval(c, n, z)[0]),
+            "m-UCB": upper / np.maximum(c - eps, floor),
+            "c-UCB": (r + eps) / c,
+            "i-UCB": r / c + eps,
+            "Budget-UCB": r / c + eps / c * (1 + upper / np.maximum(r - eps, floor)),
+            "UCB-SC+": np.where(inside, np.inf, _disc(r, c, delta / 2) / np.maximum(c**2 - delta / 2, floor)),
+            "UCB-B2": r / c + 1.4 * (e_r + r / c * e_c) / c}
+    return {label: np.where(c > 0, bound, np.inf)[()] for label, bound in bounds.items()}
+
+
+def violations(rng, sizes=(100, 1000, 10_000, 100_000), pairs=10_000, delta=0.01, cost_low=0.01, bounds=ratio_bounds):
+    """How often, and by how much, upper bounds of the ratio miss it on random pairs of Bernoulli laws (Figure 1).
+
+    Expected rewards are U(0, 1), expected costs U(cost_low, 1), the same pairs for every size. An infinite bound is
+    never violated and counts as infinitely loose; the share of infinite bounds is returned beside.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    sizes : sequence of int
+        Numbers of outcomes n of each pair.
+    pairs : int
+    delta : float in (0, 1)
+    cost_low : float in (0, 1)
+        Smallest possible expected cost.
+    bounds : callable
+        (reward means, cost means, n, delta) -> dict label -> array, such as `ratio_bounds`.
+
+    Returns
+    -------
+    DataFrame with a row per size and label
+        `violated`, the share of pairs whose ratio exceeds the bound, and its 95 % Clopper-Pearson interval (`low`,
+        `high`; Wilson's is too short near 0); `median` and `finite_mean` of the looseness bound / ratio, the mean over
+        finite bounds only; and `infinite`, the share of the others.
+    """
+    require(0 < number("cost_low", cost_low) < 1, "cost_low", cost_low, "must be in (0, 1)")
+    p_r, p_c = rng.random(count("pairs", pairs)), rng.uniform(cost_low, 1, pairs)
+    rows = []
+    for n in sizes:
+        r, c = rng.binomial(count("n", n), p_r) / n, rng.binomial(n, p_c) / n
+        for label, bound in bounds(r, c, n, delta).items():
+            looseness, finite = bound * p_c / p_r, np.isfinite(bound)
+            missed = int((looseness < 1).sum())
+            low, high = binomtest(missed, pairs).proportion_ci()
+            rows.append({"bound": label, "n": n, "violated": missed / pairs, "low": low, "high": high,
+                         "median": np.median(looseness), "infinite": 1 - finite.mean(),
+                         "finite_mean": looseness[finite].mean() if finite.any() else np.inf})
+    return pd.DataFrame(rows)
+
+

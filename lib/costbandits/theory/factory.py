@@ -1,0 +1,146 @@
+"""A Bernoulli factory: from coins that show heads with an unknown probability p, one that does so with C p.
+
+Huber, "Nearly optimal Bernoulli factories for linear functions" (2013; Combinatorics, Probability and Computing 25,
+2016). The lower bound of Sinha et al., "Multi-Armed Bandits with Cost Subsidy", reduces alpha > 0 to alpha = 0 with it.
+
+To be decided is an event of probability (C p)^i, at first with i = 1. A flip turns i into i - 1 on heads, and adds
+G - 1 on tails, G being geometric with mean C / (C - 1); that leaves the mean of (C p)^i as it is. At i = 0 the event
+has happened. Once i is large, the event is improbable, and (C p)^i = b^-i (b C p)^i with a b > 1: a biased coin of our
+own decides the first factor, and usually the whole; if not, it goes on with b C for C.
+"""
+
+from math import ceil, log
+from typing import NamedTuple
+
+import numpy as np
+
+from ..checks import number, require
+
+GUARANTEE = 9.5            # times C / delta: most coins that are expected
+_GAMMA = 0.5               # the share of the margin by which C p grows when the first factor has been decided
+_WIDEST = 0.644            # Huber's guarantee asks for a margin of at most that
+_LIMIT = 4.6               # over the margin: how large i gets before the first factor is decided
+
+
+class Flip(NamedTuple):
+    """A coin made by the factory.
+
+    Attributes
+    ----------
+    heads : bool
+    coins : int
+        How many coins it took.
+    """
+
+    heads: bool
+    coins: int
+
+
+class Law(NamedTuple):
+    """What the factory does with coins of a given probability.
+
+    Attributes
+    ----------
+    heads : float
+        Probability that it shows heads.
+    coins : float
+        Expected number of coins that it takes.
+    """
+
+    heads: float
+    coins: float
+
+
+def _demand(factor, margin):
+    allowed = "must be a finite number above 1"
+    require(number("factor", factor, 1, allowed=allowed) > 1, "factor", factor, allowed)
+    allowed = "must be in (0, 1)"
+    require(0 < number("margin", margin, 0, 1, allowed) < 1, "margin", margin, allowed)
+
+
+def _phases(factor, margin):
+    """C, the i that ends a phase, and b of each phase."""
+    limit, margin = _LIMIT / margin, min(margin, _WIDEST)
+    while True:
+        growth = 1 + _GAMMA * margin
+        yield factor, ceil(limit), growth
+        factor, margin, limit = factor * growth, (1 - _GAMMA) * margin, limit / (1 - _GAMMA)
+
+
+def flip(coin, factor, margin, rng):
+    """Heads with probability C p, from coins with probability p (Huber, Algorithm 1).
+
+    Parameters
+    ----------
+    coin : callable
+        Flips a coin: true with probability p <= (1 - margin) / factor, whatever it was before. Of a larger p the
+        result is biased, which nobody can notice.
+    factor : float
+        C, above 1.
+    margin : float
+        delta, in (0, 1).
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Flip
+    """
+    _demand(factor, margin)
+    i, coins = 1, 0
+    for multiple, limit, growth in _phases(factor, margin):
+        while 0 < i < limit:
+            coins += 1
+            i += -1 if coin() else int(rng.geometric((multiple - 1) / multiple)) - 1
+        if i == 0 or rng.random() >= growth**-i:
+            return Flip(i == 0, coins)
+
+
+def guarantee(factor, margin):
+    """9.5 C / delta, the most coins that are expected if p <= (1 - delta) / C (Huber; Sinha et al., Eq. 4)."""
+    _demand(factor, margin)
+    return GUARANTEE * factor / margin
+
+
+def law(p, factor, margin):
+    """The factory's output and its number of coins, exactly.
+
+    A phase ends at i = 0 or above its limit, and by how much above does not depend on where it came from: the step that
+    leads there is geometric. (C p)^i and i less its drift are martingales; they give the probabilities of the two ends
+    and the expected length.
+
+    Parameters
+    ----------
+    p : float
+        Probability of heads, in [0, 1). Above (1 - margin) / factor it is not what the factory was made for. There
+        C p may be 1 in some phase, where the formulas divide by 0.
+    factor, margin : float
+        As in `flip`.
+
+    Returns
+    -------
+    Law
+        Summed until a further phase has a probability below 1e-16.
+    """
+    _demand(factor, margin)
+    allowed = "must be in [0, 1), and C p not 1 in any phase"
+    require(number("p", p, 0, 1, allowed) < 1, "p", p, allowed)
+    alive, heads, coins, reached = 1.0, 0.0, 0.0, None
+    for multiple, limit, growth in _phases(factor, margin):
+        target = multiple * p
+        require(abs(target - 1) > 1e-9, "p", p, allowed)
+        if reached is None:
+            start, chance, above = np.ones(1), np.ones(1), 0.0
+        else:
+            # Having survived, i is the old limit less 1 plus a geometric number, whose ratio is now 1 / C.
+            end = min(limit, reached + ceil(50 / log(multiple)))
+            start = np.arange(reached, end, dtype=float)
+            chance, above = (1 - 1 / multiple) * multiple ** (reached - start), multiple ** float(reached - end)
+        top = limit - 1 + multiple / (multiple - 1)                     # mean of i at the upper end
+        worth = target ** (limit - 1) * (multiple - 1) * p / (1 - p)    # mean of (C p)^i there
+        up = (1 - target**start) / (1 - worth)
+        heads += alive * chance @ (1 - up)
+        coins += alive * (multiple - 1) / (1 - target) * (chance @ (up * top - start))
+        alive *= (above + chance @ up) * growth ** (1.0 - limit) * (multiple - 1) / (multiple * growth - 1)
+        if alive < 1e-16:
+            return Law(float(heads), float(coins))
+        reached = limit

@@ -1,0 +1,221 @@
+"""The asymmetric confidence interval of omega-UCB, its exact coverage, and the rivals it is compared with.
+
+Everything here works without a bandit: sample means in, bounds out. Source: Heyden, Arzamasov, Fouché and Böhm,
+"Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals".
+"""
+
+
+import numpy as np
+from scipy.stats import binom
+
+from ..checks import ROUNDING, count, number, require
+
+
+def _numbers(name, value, ok, allowed):
+    """`value` as float array of finite entries that all pass `ok`; else ValueError naming the first that does not."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        require(False, name, value, allowed)
+    bad = ~(ok(array) & np.isfinite(array))
+    if bad.any():
+        require(False, name, float(array[bad][0]), allowed)
+    return array
+
+
+def require_means(name, value):
+    return _numbers(name, value, lambda v: (v >= 0) & (v <= 1), "must be a number, or numbers, in [0, 1]")
+
+
+def require_size(n):
+    return _numbers("n", n, lambda v: v >= 1, "must be a number of samples, 1 or more")
+
+
+def _unit(mean, n, z, eta, low, high):
+    """Checked arguments, moved to the unit interval: mean, low, high, x and y = 1 - x, and w = eta z^2 / n."""
+    low = _numbers("low", low, np.isfinite, "must be a finite number")
+    high = _numbers("high", high, np.isfinite, "must be a finite number")
+    n = require_size(n)
+    z = _numbers("z", z, lambda v: v >= 0, "must be a number of standard deviations, 0 or more")
+    eta = _numbers("eta", eta, lambda v: (v >= 0) & (v <= 1), "must be in [0, 1]")
+    mean = _numbers("mean", mean, np.isfinite, "must be a number in [low, high]")
+    try:
+        mean, low, high, n, z, eta = np.broadcast_arrays(mean, low, high, n, z, eta)
+    except ValueError:
+        require(False, "mean.shape", mean.shape, "must broadcast with the shapes of n, z, eta, low and high")
+    _numbers("high", high, lambda v: (v > low) & np.isfinite(v - low), "must be above low, by a finite distance")
+    _numbers("mean", mean, lambda v: (v >= low) & (v <= high), "must be a number in [low, high]")
+    return mean, low, high, (mean - low) / (high - low), (high - mean) / (high - low), eta * z * z / n
+
+
+def _lower_root(x, y, w):
+    """Smaller root u of (x - u)^2 = w u (1 - u), with y = 1 - x.
+
+    The roots are (b +- root) / (2 (1 + w)) with b = 2 x + w; their product is x^2 / (1 + w). So the smaller one is
+    2 x^2 / (b + root): no difference of nearly equal numbers, exactly 0 at x = 0, never above x, monotone in w.
+    """
+    with np.errstate(over="ignore"):                                   # an infinite w is the right limit
+        denominator = 2 * x + w + np.sqrt(w * (4 * x * y + w))
+    return x * np.divide(2 * x, denominator, out=np.zeros_like(denominator), where=denominator > 0)
+
+
+def asymmetric_interval(mean, n, z, eta=1.0, low=0.0, high=1.0):
+    """Lower and upper confidence bound of the expectation of a bounded variable (Heyden et al., Theorem 1).
+
+    The bounds are the two expectations mu whose standardised distance from the sample mean is exactly z when the
+    variance is eta (high - mu)(mu - low): the roots of (mean - mu)^2 = eta (high - mu)(mu - low) z^2 / n (Eq. 7). With
+    eta = 1 on [0, 1] this is Wilson's score interval. The coverage is that of a central limit: see `worst_miss`.
+
+    Parameters
+    ----------
+    mean : float or array
+        Sample mean, in [low, high].
+    n : float or array
+        Number of samples, 1 or more.
+    z : float or array
+        Number of standard deviations, 0 or more; 0 returns the mean itself.
+    eta : float or array
+        Variance over its largest possible value (high - mu)(mu - low), in [0, 1].
+    low, high : float or array
+        Range of the variable, low < high.
+
+    Returns
+    -------
+    lower, upper : floats if all arguments are scalars, else arrays of the broadcast shape
+        low <= lower <= mean <= upper <= high; lower is exactly `low` at mean = low (eta, z > 0), upper likewise.
+
+    Raises
+    ------
+    ValueError
+        If an argument lies outside the values above or is not a number.
+    """
+    mean, low, high, x, y, w = _unit(mean, n, z, eta, low, high)
+    span = high - low
+    # Mapping back to [low, high] rounds; the comparisons with the mean keep the order that the algebra promises.
+    lower = np.where(w == 0, mean, np.minimum(low + span * _lower_root(x, y, w), mean))
+    upper = np.where(w == 0, mean, np.maximum(high - span * _lower_root(y, x, w), mean))
+    return (lower, upper) if mean.ndim else (float(lower), float(upper))
+
+
+def asymmetry(mean, n, z, eta=1.0, low=0.0, high=1.0):
+    """Distance from the interval's centre to the sample mean, in half widths of the interval (Heyden et al., C.1).
+
+    In [-1, 1]: negative where the mean lies below the middle of the range, since the interval is shifted towards the
+    middle. Eq. (23) of the paper is the square of this number, not the number itself. On [0, 1] it is
+    (2 mean - 1) sqrt(eta) z / sqrt(4 n mean (1 - mean) + eta z^2).
+
+    Parameters are those of `asymmetric_interval`, with eta and z above 0: an interval without width has no asymmetry.
+
+    Returns
+    -------
+    float if all arguments are scalars, else an array of the broadcast shape
+    """
+    _numbers("z", z, lambda v: v > 0, "must be above 0")
+    _numbers("eta", eta, lambda v: v > 0, "must be in (0, 1]")
+    _, _, _, x, y, w = _unit(mean, n, z, eta, low, high)
+    shift = (x - y) * np.sqrt(w / (4 * x * y + w))
+    return shift if shift.ndim else float(shift)
+
+
+def bernoulli_miss(p, n, z):
+    """Exact probabilities that an interval from n Bernoulli(p) outcomes misses p: by its lower and by its upper bound.
+
+    Parameters
+    ----------
+    p : float or array
+        Expectation, in [0, 1].
+    n : int
+        Number of outcomes.
+    z : float
+        Number of standard deviations; eta = 1.
+
+    Returns
+    -------
+    lower_miss, upper_miss : arrays of the shape of p (floats for a float)
+        P(lower > p) and P(upper < p), binomial sums.
+    """
+    p, n = require_means("p", p), count("n", n)
+    lower, upper = asymmetric_interval(np.arange(n + 1) / n, n, z)
+    # Both bounds increase with the number of successes: a miss is a binomial tail.
+    lower_miss = binom.sf(np.searchsorted(lower, p, side="right") - 1, n, p)
+    upper_miss = binom.cdf(np.searchsorted(upper, p, side="left") - 1, n, p)
+    return (lower_miss, upper_miss) if p.ndim else (float(lower_miss), float(upper_miss))
+
+
+def lattice_miss(probabilities, n, z, eta=None):
+    """As `bernoulli_miss`, for outcomes 0, 1/m, 2/m ... 1 with the given m + 1 probabilities.
+
+    Parameters
+    ----------
+    probabilities : sequence of m + 1 floats
+        Positive variance; they sum to 1.
+    n : int
+    z : float
+    eta : float in [0, 1], optional
+        What the interval uses; by default the law's own variance / (mean (1 - mean)).
+
+    Returns
+    -------
+    lower_miss, upper_miss : float
+        P(lower > mean) and P(upper < mean); the law of the sum is an n-fold convolution.
+    """
+    chances = require_means("probabilities", probabilities)
+    require(chances.ndim == 1 and abs(chances.sum() - 1) < ROUNDING, "probabilities", probabilities, "must sum to 1")
+    values = np.linspace(0, 1, len(chances))
+    mean = chances @ values
+    variance = chances @ (values - mean) ** 2
+    require(variance > 0, "probabilities", probabilities, "must leave some variance")
+    total = np.ones(1)
+    for _ in range(count("n", n)):
+        total = np.convolve(total, chances)
+    lower, upper = asymmetric_interval(np.linspace(0, 1, len(total)), n, z,
+                                       min(variance / (mean * (1 - mean)), 1) if eta is None else eta)
+    return float(total[lower > mean].sum()), float(total[upper < mean].sum())
+
+
+def worst_miss(n, z, low=0.0, high=1.0):
+    """Largest exact probability, over Bernoulli expectations p in [low, high], that the interval misses p.
+
+    Between two values at which a bound is crossed, the probability P(X >= a) + P(X <= b), b < a, falls and then rises
+    with p (the ratio of its two derivatives is monotone). So the supremum is approached at a crossing, from the side
+    where one more outcome misses, or taken at low or high.
+
+    Returns
+    -------
+    probability, p : float
+        The supremum, up to rounding, and an expectation at which it is reached.
+    """
+    number("low", low, 0, 1, "must be in [0, 1]")
+    require(number("high", high, 0, 1, "must be in [0, 1]") > low, "high", high, f"must be above low = {low!r}")
+    lower, upper = asymmetric_interval(np.arange(count("n", n) + 1) / n, n, z)
+    p = np.concatenate([np.nextafter(lower[1:], 0), np.nextafter(upper[:-1], 1), [low, high]])
+    p = p[(p >= low) & (p <= high)]
+    total = np.add(*bernoulli_miss(p, n, z))
+    return float(total.max()), float(p[total.argmax()])
+
+
+def bernoulli_ratio_miss(p_reward, p_cost, n, z):
+    """Exact probability that the true ratio exceeds Omega = upper bound of the reward / lower bound of the cost.
+
+    Rewards and costs are independent Bernoulli, n outcomes of each, eta = 1 (Theorems 2 and 3). Outcomes without any
+    cost have an infinite Omega, which nothing exceeds.
+
+    Parameters
+    ----------
+    p_reward, p_cost : float
+        Expectations, in [0, 1] and (0, 1].
+    n : int
+    z : float
+
+    Returns
+    -------
+    float
+    """
+    number("p_reward", p_reward, 0, 1, "must be in [0, 1]")
+    require(number("p_cost", p_cost, 0, 1, "must be in (0, 1]") > 0, "p_cost", p_cost, "must be in (0, 1]")
+    lower, upper = asymmetric_interval(np.arange(count("n", n) + 1) / n, n, z)
+    # For each number of costs, the rewards' upper bound must fall below ratio x lower bound: a binomial tail.
+    too_small = np.searchsorted(p_cost * upper, p_reward * lower, side="left") - 1
+    return float(binom.pmf(np.arange(n + 1), n, p_cost) @ binom.cdf(too_small, n, p_reward))
+
+

@@ -1,0 +1,314 @@
+"""What is the best that could be had within a budget, if all means were known.
+
+With known costs that is the unbounded knapsack problem, max sum_k x_k v_k subject to sum_k x_k w_k <= B over whole
+x_k >= 0: values v are expected rewards, weights w are costs. It is solved here exactly, and in the two approximate
+ways of Tran-Thanh et al., "Knapsack based Optimal Policies for Budget-Limited Multi-Armed Bandits", section 3.1.
+
+Rounding. Three pulls at a cost of 0.1 must fit a budget of 0.3, although their sum in floating point does not. So a
+plan is affordable here if it costs at most B (1 + SLACK): every plan that exceeds B by rounding alone is considered,
+and none that exceeds it by more is returned. Whole costs are exact below a budget of 1 / SLACK.
+"""
+
+from math import floor
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numba import types as T
+
+from ..checks import number, positive, require
+from ..environments.hull import bridge
+
+SLACK = 2.0**-44            # relative; a few hundred roundings
+NODES = 100_000_000         # of the search, about half a second
+TABLE = 2**23               # budgets in the table that takes over for whole costs: 100 MB
+
+_floats, _ints = T.float64[::1], T.int64[::1]
+
+
+class Plan(NamedTuple):
+    """How often to pull each arm.
+
+    Attributes
+    ----------
+    value : float
+        Expected reward of the plan: `(counts * values).sum()`, to the last bit.
+    counts : ndarray of shape (K,), int64
+        Pulls of each arm.
+    """
+
+    value: float
+    counts: np.ndarray
+
+
+def knapsack(values, costs, budget, tolerance=0.0):
+    """The best plan that the budget affords, by branch and bound.
+
+    At the best density d = max_k v_k / w_k a pull of arm k forgoes g_k = d w_k - v_k >= 0 and a unit of budget left
+    over forgoes d: the best plan forgoes least. The search goes through the bundles of other arms that forgo less
+    than the best plan so far, and lets the densest arm fill the rest of the budget. Greedy is where it starts, and
+    what it returns if nothing is better. Hard instances exist, such as real costs with (almost) equal densities.
+    Whole costs are never hard if the budget, or the product of the densest arm's cost and the largest, is below
+    `TABLE`: a table takes over.
+
+    Parameters
+    ----------
+    values, costs : array_like of shape (K,)
+        Expected reward of a pull, 0 or more; its cost, above 0.
+    budget : float
+        B, in units of cost, 0 or more.
+    tolerance : float
+        How much less than the optimum will do, as a share of the fractional optimum. By default rounding alone.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    RuntimeError
+        If no plan is proved to be optimal within `NODES` nodes.
+    """
+    given, costs, limit = _instance(values, costs, budget)
+    tolerance = number("tolerance", tolerance, 0, 1, "must be in [0, 1]")
+    # In a unit, a power of two, in which the largest value is about 1: differences must not vanish below all numbers.
+    values = np.ldexp(given, -np.frexp(given.max())[1])
+    plan = _greedy(values, costs, limit)
+    fits = costs <= limit
+    best = np.argmax(np.where(fits, values / costs, -1.0))
+    if not fits[best]:
+        return _worth(given, plan)
+    density = values[best] / costs[best]
+    loss = density * limit - plan.value
+    # The densest arm comes first, having no gap; one that alone forgoes as much as the greedy plan cannot help.
+    gaps = np.maximum(density * costs - values, 0.0)
+    others = np.flatnonzero(fits & (gaps < loss) & (np.arange(len(costs)) != best))
+    arms = np.append(best, others[np.argsort(gaps[others], kind="stable")])
+    arms = arms[_undominated(values[arms], costs[arms])]
+
+    w, counts = costs[arms], np.zeros(len(arms), np.int64)
+    size = _table_size(w, limit)
+    most = min(NODES, len(arms) * size) if size else NODES
+    loss, nodes = _search(np.append(w, 1.0), np.append(gaps[arms], np.inf), density, limit, loss, tolerance, most,
+                          counts)
+    if nodes >= most and not size:
+        raise RuntimeError(f"no plan is proved to be optimal within {most} nodes: the best one found forgoes "
+                           f"{loss / (density * limit):.1e} of the fractional optimum; a tolerance may help")
+    if nodes >= most:
+        counts = _table(values[arms], w.astype(np.int64), size, floor(limit))
+    return _worth(given, max(plan, _plan(values, arms, counts), key=lambda plan: plan.value))
+
+
+class Mixture(NamedTuple):
+    """The best mixture of arms and the prices that prove it: mu_k <= floor + price rho_k for every arm, floor >= 0.
+
+    Attributes
+    ----------
+    value : float
+        Expected reward per round: floor + price * rate.
+    shares : ndarray of shape (K,)
+        Share of the rounds in which to pull each arm; what is missing to 1 is the null arm's.
+    price, floor : float
+        What a unit of cost and a round are worth (lambda and alpha).
+    """
+
+    value: float
+    shares: np.ndarray
+    price: float
+    floor: float
+
+
+def mixture(rewards, costs, rate):
+    """The best mixture of arms with a mean cost of at most `rate` per round, null arm included.
+
+    A linear program with two rows, whose optimum is an edge of the upper hull of the points (cost, reward).
+    Elumar et al., "Bandits with Anytime Knapsacks", Eq. (2), (3), and appendix C.1.
+
+    Parameters
+    ----------
+    rewards, costs : array_like of shape (K,)
+        Expected reward and cost of a pull; costs 0 or more.
+    rate : float
+        What may be spent per round, above 0.
+
+    Returns
+    -------
+    Mixture
+    """
+    values, weights = _numbers("rewards", rewards), _numbers("costs", costs)
+    require(values.shape == weights.shape, "costs", costs, f"must be as many as rewards ({len(values)})")
+    require(np.isfinite(values).all(), "rewards", rewards, "must be finite")
+    require(((weights >= 0) & (weights < np.inf)).all(), "costs", costs, "must be finite, 0 or more")
+    rate, shares = positive("rate", rate), np.zeros(len(values) + 1)
+    mu, rho = np.append(values, 0.0), np.append(weights, 0.0)
+    low, high = bridge(mu, rho, rate)
+    price, shares[low] = 0.0, 1.0
+    if high >= 0:
+        price = (mu[high] - mu[low]) / (rho[high] - rho[low])
+        shares[high] = (rate - rho[low]) / (rho[high] - rho[low])
+        shares[low] = 1.0 - shares[high]
+    floor = mu[low] - price * rho[low]
+    return Mixture(float(floor + price * rate), shares[:-1], float(price), float(floor))
+
+
+def greedy(values, costs, budget):
+    """Density-ordered greedy: as many pulls as fit of the densest arm, then of the next that fits, and so on.
+
+    Tran-Thanh et al., section 3.1; arms of equal density in order of position. Parameters and result as in `knapsack`.
+    """
+    return _greedy(*_instance(values, costs, budget))
+
+
+def fractional(values, costs, budget):
+    """B max_k v_k / w_k, the optimum over fractional plans: no plan is worth more, whole or not.
+
+    Tran-Thanh et al., section 3.1; parameters as in `knapsack`.
+
+    Returns
+    -------
+    float, in units of reward
+    """
+    values, costs, _ = _instance(values, costs, budget)
+    return float(budget * (values / costs).max())
+
+
+def rounded(values, costs, budget):
+    """The fractional optimum rounded down: as many pulls of the densest arm as fit, none of the others.
+
+    "Fractional relaxation based" in Tran-Thanh et al., section 3.1. Parameters and result as in `knapsack`.
+    """
+    values, costs, limit = _instance(values, costs, budget)
+    best = np.argmax(values / costs)
+    return _plan(values, best, limit // costs[best])
+
+
+def _instance(values, costs, budget):
+    """Arrays of values and costs, and the cost that a plan may not exceed."""
+    values, costs = _numbers("values", values), _numbers("costs", costs)
+    require(len(costs) == len(values), "costs", f"{len(costs)} numbers", f"must be as many as values ({len(values)})")
+    for arm in np.flatnonzero(~((values >= 0) & (values < np.inf))):
+        require(False, f"values[{arm}]", float(values[arm]), "must be finite, 0 or more")
+    for arm in np.flatnonzero(~((costs > 0) & (costs < np.inf))):
+        require(False, f"costs[{arm}]", float(costs[arm]), "must be finite, above 0")
+    budget = number("budget", budget, 0, allowed="must be a finite number, 0 or more")
+    require(budget <= costs.min() * 2.0**50, "budget", budget, "must be at most 2**50 times the smallest cost")
+    return values, costs, budget * (1 + SLACK)
+
+
+def _numbers(name, given):
+    try:
+        array = np.asarray(given, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    require(array.ndim == 1 and array.size > 0, name, given, "must be a sequence of numbers, one per arm")
+    return array
+
+
+def _plan(values, arms, pulls):
+    counts = np.zeros(len(values), np.int64)
+    counts[arms] = pulls
+    return Plan(float((counts * values).sum()), counts)
+
+
+def _worth(values, plan):
+    return _plan(values, slice(None), plan.counts)
+
+
+def _greedy(values, costs, limit):
+    order = np.argsort(-(values / costs), kind="stable")
+    rest, pulls = limit, []
+    for cost in costs[order].tolist():
+        pulls.append(rest // cost)
+        rest -= pulls[-1] * cost
+    return _plan(values, order, pulls)
+
+
+@nb.njit(T.boolean[::1](_floats, _floats), cache=True, nogil=True, error_model="numpy")
+def _undominated(values, costs):
+    """Arms that no number of pulls of another replaces at the same cost or less and the same value or more."""
+    kept = np.ones(costs.size, np.bool_)
+    for j in range(1, costs.size):
+        for i in range(costs.size):
+            # Only arms that are kept replace others: of two that replace each other one must stay.
+            if i != j and kept[i] and floor(costs[j] * (1 + SLACK / 2) / costs[i]) * values[i] >= values[j]:
+                kept[j] = False
+                break
+    return kept
+
+
+@nb.njit(T.Tuple((T.float64, T.int64))(_floats, _floats, T.float64, T.float64, T.float64, T.float64, T.int64, _ints),
+         cache=True, nogil=True, error_model="numpy")
+def _search(costs, gaps, density, limit, loss, tolerance, most, best):
+    """Look for a plan that forgoes less than `loss`; `best` becomes its counts. Returns its loss and the nodes seen.
+
+    Arm 0 is the densest, the others follow by gap, the last is a sentinel with an infinite gap. Depth first, in order
+    of arms, through all bundles whose gaps sum to less than `reach`, which grows until the best plan lies within.
+    A bundle that pulls of arm 0 replace at no loss is left out, and so are all that contain it.
+    """
+    counts, path = np.zeros(costs.size, np.int64), np.zeros(costs.size, np.int64)
+    spent, gap = np.zeros(costs.size), np.zeros(costs.size)         # of the first `depth` arms in the bundle
+    rounding = 2 * SLACK * density * limit
+    gain = max(rounding, tolerance * density * limit)
+    first, nodes, reach = costs[0], 0, density * costs[0] / 256
+    while nodes < most:
+        bound, depth, k = min(loss - gain, reach), 0, 1
+        while nodes < most:
+            n = counts[k] + 1
+            W, G = spent[depth] + n * costs[k], gap[depth] + n * gaps[k]
+            nodes += 1
+            replaced = floor(W * (1 + SLACK / 2) / first) * first
+            if G < bound and W <= limit and G < density * (W * (1 - SLACK / 2) - replaced):
+                counts[k] = n
+                pulls = floor((limit - W) / first)
+                forgone = G + density * (limit - W - pulls * first)
+                if forgone < loss - rounding:
+                    loss, bound = forgone, min(forgone - gain, reach)
+                    best[:] = counts[:-1]
+                    best[0] = pulls
+                path[depth] = k                                     # go deeper: add arms behind k
+                depth, k = depth + 1, k + 1
+                spent[depth], gap[depth] = W, G
+            elif G < bound or n > 1:                                # no more of k: take the next arm instead
+                counts[k] = 0
+                k += 1
+            elif depth > 0:                                         # later arms have larger gaps: one more of the last
+                depth -= 1
+                k = path[depth]
+            else:
+                break
+        if reach >= loss - gain:
+            break
+        reach *= 4
+    return loss, nodes
+
+
+def _table_size(costs, limit):
+    """Budget up to which a table solves whole costs, arm 0 being the densest; 0 if costs are not whole or it is large.
+
+    Among w_0 pulls of others some cost a multiple of w_0 together, and pulls of arm 0 replace them at no loss. So the
+    others need never cost more than (w_0 - 1) max w: beyond that, the plan repeats in steps of w_0.
+    """
+    if (costs != np.floor(costs)).any():
+        return 0
+    size = min(limit, costs[0] * costs.max())
+    return floor(size) if size <= TABLE else 0
+
+
+@nb.njit(_ints(_floats, _ints, T.int64, T.int64), cache=True, nogil=True, error_model="numpy")
+def _table(values, costs, size, budget):
+    """Counts of the best plan for whole costs: dynamic programming over budgets."""
+    counts = np.zeros(costs.size, np.int64)
+    counts[0] = (budget - size) // costs[0]
+    rest = budget - counts[0] * costs[0]
+    worth, last = np.zeros(rest + 1), np.full(rest + 1, -1, np.int32)
+    for b in range(1, rest + 1):
+        worth[b] = worth[b - 1]
+        for k in range(costs.size):
+            if costs[k] <= b and worth[b - costs[k]] + values[k] > worth[b]:
+                worth[b], last[b] = worth[b - costs[k]] + values[k], k
+    while rest > 0:
+        k = last[rest]
+        if k >= 0:
+            counts[k] += 1
+        rest -= costs[k] if k >= 0 else 1
+    return counts

@@ -1,0 +1,114 @@
+"""Figures are deterministic, carry their origin, and are filed only where there is a folder for them."""
+
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from costbandits.analysis import figures, statistics
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with plt.rc_context(figures.STYLE):
+        yield
+        plt.close("all")
+
+
+@pytest.fixture
+def runs():
+    rng = np.random.default_rng(0)
+    return {label: rng.exponential(size=(20, 8)).cumsum(axis=1) + 1 for label in ("ω-UCB 1/4", "m-UCB", "mine")}
+
+
+def test_policies_have_styles_of_their_own():
+    for cast in figures.CASTS:
+        named = {label: tuple(map(str, look)) for label, look in cast.items() if label != "ω-UCB"}
+        assert len(set(named.values())) == len(named)
+    assert len(figures.POLICIES) == sum(map(len, figures.CASTS))
+    assert figures.style("mine") == {"color": figures.GREY, "linestyle": "-"}
+
+
+def test_names_at_line_ends_do_not_overlap(runs):
+    ax = plt.gca()
+    ends = {"a": 1.0, "b": 1.0, "c": 1.001, "d": 5.0}
+    for y in ends.values():
+        ax.plot([0, 1], [0, y])
+    figures.name_lines(ax, ends, gap=0.05)
+    heights = sorted(text.xy[1] for text in ax.texts)
+    assert np.diff(heights).min() > 0.049
+
+
+def test_forest_and_matrix_show_what_they_are_given(runs):
+    final = {label: values[:, -1] for label, values in runs.items()}
+    table = statistics.table(final, [("m-UCB", "mine"), ("ω-UCB 1/4", "mine")])
+    fig = figures.forest({"S": table}, "ratio")
+    assert [t.get_text() for t in fig.axes[0].get_yticklabels()] == ["m-UCB", "ω-UCB 1/4"]
+    fig, ax = plt.subplots()
+    figures.matrix(ax, np.array([[0.5, 0.9], [0.1, 0.5]]), ["a", "b"], "title")
+    assert [t.get_text() for t in ax.texts] == ["90", "10"]
+
+
+def ticks(ax):
+    """Whether the axis writes numbers below itself."""
+    return any(label.get_visible() and label.get_text() for label in ax.get_xticklabels(which="both"))
+
+
+@pytest.mark.parametrize(("number", "columns", "lowest"), [
+    (1, 1, [0]), (1, 3, [0]), (3, 3, [0, 1, 2]), (4, 3, [1, 2, 3]), (5, 3, [2, 3, 4]), (6, 3, [3, 4, 5]),
+    (4, 2, [2, 3]), (3, 1, [2])])
+def test_a_grid_has_an_axis_for_each_group_and_numbers_below_each_column(runs, number, columns, lowest):
+    table = statistics.table({label: values[:, -1] for label, values in runs.items()}, [("m-UCB", "mine")])
+    for fig in (figures.panels(np.geomspace(0.01, 1, 8), dict.fromkeys(range(number), runs), columns),
+                figures.forest(dict.fromkeys(range(number), table), "ratio", columns)):
+        fig.canvas.draw()
+        assert [ax.get_title() for ax in fig.axes] == [str(title) for title in range(number)]
+        assert [place for place, ax in enumerate(fig.axes) if ticks(ax)] == lowest
+
+
+@pytest.mark.parametrize(("groups", "columns", "message"), [
+    ({}, 3, "groups = {}"), ({"S": {}}, 3, "may be empty"), ([{}], 3, "must be a dict title"),
+    ({"S": np.ones((2, 8))}, 3, "groups = {'S': 'ndarray'}"), ({"S": {"m-UCB": np.ones((2, 8))}}, 0, "columns = 0")])
+def test_bad_groups(groups, columns, message):
+    with pytest.raises(ValueError, match=message):
+        figures.panels(np.arange(1, 9), groups, columns)
+    with pytest.raises(ValueError, match=message.replace("groups", "tables")):
+        tables = groups if columns else {"S": pd.DataFrame({"a": ["m-UCB"]})}
+        figures.forest(tables, "ratio", columns)
+
+
+def test_a_landscape_writes_ratios_frames_the_unbeaten_and_leaves_gaps():
+    ratios = pd.DataFrame([[1.0, 1.04, np.nan], [1234.0, 1.0, 31.4]], ["first", "second"], ["a", "b", "c"])
+    _, ax = plt.subplots()
+    figures.landscape(ax, ratios, ratios < 1.1, "title")
+    assert [t.get_text() for t in ax.texts] == ["1", "1.04", "1e3", "1", "31"]
+    assert [(round(p.get_x()), round(p.get_y())) for p in ax.patches] == [(0, 0), (1, 0), (1, 1)]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b", "c"]
+    assert [t.get_weight() for t in ax.texts] == ["bold", "bold", "normal", "bold", "normal"]
+
+
+@pytest.mark.parametrize(("ratio", "text"), [
+    (1, "1"), (1.004, "1.00"), (1.99, "1.99"), (1.996, "2.0"), (9.94, "9.9"), (9.96, "10"), (999.4, "999"),
+    (999.6, "1e3"), (123456.0, "1e5"), (np.inf, "inf")])
+def test_ratios_are_short(ratio, text):
+    assert figures._brief(ratio) == text
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"band": "sd"}, "band = 'sd'"), ({"center": "mode"}, "center = 'mode'")])
+def test_bad_input(runs, options, message):
+    with pytest.raises(ValueError, match=message):
+        figures.curves(plt.gca(), np.arange(8), runs, **options)
+
+
+def test_only_names_that_overlap_move_and_none_leaves_the_axis():
+    _, ax = plt.subplots()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    figures.name_lines(ax, {"alone": 0.5, "a": 0.97, "b": 0.99, "c": 0.98, "d": 0.21, "e": 0.2, "f": 0.0}, gap=0.05)
+    heights = {text.get_text(): text.xy[1] for text in ax.texts}
+    assert heights == pytest.approx(
+        {"alone": 0.5, "a": 0.9, "c": 0.95, "b": 1.0, "e": 0.18, "d": 0.23, "f": 0.0})

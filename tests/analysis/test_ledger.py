@@ -1,0 +1,276 @@
+"""Verdicts follow from intervals and from regions written down beforehand."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from costbandits.analysis import cell as notebook_cell
+from costbandits.analysis import ledger
+from costbandits.analysis.statistics import Extreme, Interval
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMITTED = sorted((ROOT / "figures").glob("*/ledger.csv"))
+
+TEXT = """
+X1:
+  claim: a is lower than b
+  place: section 1
+  statistic: ratio
+  region: [0.0, 1.0]
+  primary: means
+  others:
+    median: medians
+X2:
+  claim: they are comparable
+  place: section 2
+  statistic: ratio
+  region: [0.8, 1.25]
+  primary: means
+"""
+
+
+@pytest.fixture
+def claims(tmp_path):
+    (tmp_path / "claims.yaml").write_text(TEXT)
+    return ledger.load(tmp_path / "claims.yaml")
+
+
+@pytest.mark.parametrize(("low", "high", "expected"), [
+    (0.5, 0.9, "reproduced"), (0.5, 1.0, "reproduced"), (0.9, 1.1, "undecided"), (1.0, 1.1, "undecided"),
+    (1.01, 1.1, "contradicted")])
+def test_verdict(low, high, expected):
+    assert ledger.verdict(Interval((low + high) / 2, low, high), (0.0, 1.0)) == expected
+
+
+def test_what_is_no_number_is_no_verdict(claims):
+    with pytest.raises(ValueError, match=r"claim X1, b = .*must be numbers; what cannot be measured is `untestable`"):
+        ledger.Ledger(claims, "paper").judge("X1", "b", Interval(np.nan, np.nan, np.nan), 5)
+
+
+def test_needed_replications():
+    # A half-width of 0.2 has to shrink to the distance 0.1 of the border: four times the replications.
+    assert ledger.needed(Interval(0.9, 0.7, 1.1), (0.0, 1.0), 100) == pytest.approx(400)
+    assert ledger.needed(Interval(1.0, 0.7, 1.1), (0.0, 1.0), 100) == np.inf
+    # Only a border that the interval crosses has to be left behind: 0 is nearer to 0.4 than 1 is.
+    assert ledger.needed(Interval(0.4, 0.3, 1.1), (0.0, 1.0), 100) == pytest.approx(100 * (0.7 / 0.6) ** 2)
+
+
+def test_needed_replications_of_a_largest_ratio():
+    # Settled on 1,000 runs with one rival, open on 100 with the other: its own interval says how many more.
+    pairs = {"settled": (Interval(0.8, 0.7, 0.9), 1000), "open": (Interval(0.6, 0.4, 1.4), 100)}
+    largest = Extreme(0.8, 0.7, 1.4, "settled", "open", 100, pairs)
+    assert ledger.needed(largest, (0.0, 1.0), 100) == pytest.approx(100 * (0.8 / 0.4) ** 2)
+    # If one rival's ratio is really above 1 it decides, whatever the others do.
+    pairs = {"above": (Interval(1.2, 0.9, 1.5), 1000), "open": (Interval(0.99, 0.5, 1.5), 100)}
+    largest = Extreme(1.2, 0.9, 1.5, "above", "above", 1000, pairs)
+    assert ledger.needed(largest, (0.0, 1.0), 1000) == pytest.approx(1000 * (0.3 / 0.2) ** 2)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 3), st.floats(0, 2), st.floats(0, 2), st.integers(10, 1000)), min_size=1,
+                max_size=5))
+def test_undecided_needs_more_replications_than_there_are(drawn):
+    pairs = {i: (Interval(e, e - below, e + above), n) for i, (e, below, above, n) in enumerate(drawn)}
+    decide = {end: max(pairs.values(), key=lambda pair: getattr(pair[0], end)) for end in ("estimate", "low", "high")}
+    ends = [getattr(interval, end) for end, (interval, _) in decide.items()]
+    largest = Extreme(*ends, 0, 0, min(n for _, n in decide.values()), pairs)
+    more = ledger.needed(largest, (0.0, 1.0), largest.replications)
+    if ledger.verdict(largest, (0.0, 1.0)) == "undecided":
+        assert more >= largest.replications
+    # Two pairs that are alike in everything are as one.
+    for interval, n in pairs.values():
+        twice = Extreme(interval.estimate, interval.low, interval.high, 0, 0, n, {0: (interval, n), 1: (interval, n)})
+        assert ledger.needed(twice, (0.0, 1.0), n) == ledger.needed(interval, (0.0, 1.0), n)
+
+
+def test_rows_and_summary(claims):
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "K = 10", Interval(1.2, 1.1, 1.3), 100)
+    book.judge("X1", "K = 10", Interval(0.7, 0.6, 0.8), 100, "median")
+    book.judge("X2", "K = 10", Interval(1.2, 1.1, 1.3), 100)
+    book.untestable("X2", "K = 50", "the data")
+    rows = book.frame()
+    assert list(rows.verdict) == ["contradicted", "reproduced", "undecided", "cannot be tested"]
+    assert "about 400 replications would decide" in rows.note[2]
+    summary = ledger.summary(rows, claims).set_index("id").verdict
+    assert summary["X1"] == "reproduced only under reading median (contradicted otherwise)"
+    assert summary["X2"] == "undecided"
+    assert list(ledger.summary(rows, claims).standing) == [ledger.ONLY, "undecided"]
+
+
+def test_a_reading_judges_only_its_own_cases(claims):
+    book = ledger.Ledger(claims, "paper")
+    for case, value in (("a", 1.2), ("b", 1.3)):
+        book.judge("X1", case, Interval(value, value, value), 10)
+        book.judge("X2", case, Interval(1.0, 0.9, 1.1), 10)
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10, "median")     # case b stays contradicted
+    assert ledger.summary(book.frame(), claims).set_index("id").verdict["X1"] == "contradicted"
+
+
+def test_a_reading_that_fails_is_told(claims):
+    book = ledger.Ledger({"X1": claims["X1"]}, "paper")
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10)
+    book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10, "median")
+    (line,) = ledger.summary(book.frame(), book.claims).itertuples()
+    assert (line.standing, line.verdict) == ("reproduced", "reproduced (contradicted under reading median)")
+
+
+def test_what_holds_only_when_repaired_is_contradicted(claims):
+    mended = dataclasses.replace(claims["X1"], repairs=("median",), ours=True)
+    book = ledger.Ledger({"X1": mended}, "paper")
+    book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10)
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10, "median")
+    (line,) = ledger.summary(book.frame(), book.claims).itertuples()
+    assert (line.standing, line.verdict) == ("contradicted", "contradicted (reproduced when repaired: median)")
+    assert line.claim == f"Ours: {mended.claim}"
+    (line,) = ledger.summary(book.frame(), {"X1": dataclasses.replace(mended, repairs=())}).itertuples()
+    assert line.standing == ledger.ONLY
+    assert len(ledger.summary(book.frame(), {})) == 0
+
+
+def test_a_repair_that_fails_is_not_told(claims):
+    book = ledger.Ledger({"X1": dataclasses.replace(claims["X1"], repairs=("median",))}, "paper")
+    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10)
+    book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10, "median")
+    (line,) = ledger.summary(book.frame(), book.claims).itertuples()
+    assert (line.standing, line.verdict) == ("reproduced", "reproduced")
+
+
+def test_every_claim_needs_a_verdict(claims):
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "K = 10", Interval(0.5, 0.4, 0.6), 100, "median")
+    with pytest.raises(ValueError, match=r"\['X1', 'X2'\].*without a verdict"):
+        book.frame()
+
+
+@pytest.mark.parametrize(("id", "reading", "message"), [
+    ("X3", "primary", "claim = 'X3'"), ("X2", "median", "reading of claim X2")])
+def test_unknown_claims_and_readings(claims, id, reading, message):
+    with pytest.raises(ValueError, match=message):
+        ledger.Ledger(claims, "paper").judge(id, "", Interval(1, 1, 1), 1, reading)
+
+
+@pytest.mark.parametrize("damage", ["region: [1.0, 0.0]", "margin: 3"])
+def test_bad_claims(tmp_path, damage):
+    (tmp_path / "c.yaml").write_text(TEXT.replace("region: [0.8, 1.25]", damage))
+    with pytest.raises(ValueError, match="X2"):
+        ledger.load(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (TEXT + TEXT, r"line \d+, key = 'X1': is there twice"), ("", r"c\.yaml = None: must be claims"),
+    ("- X1", "must be claims by their ids"), ("1: {}", "must be claims by their ids"),
+    (TEXT.replace("place: section 2", "place: section 2\n  place: section 3"), "key = 'place': is there twice"),
+    (TEXT + "  repairs: [median]\n", r"repairs of claim X2 = \['median'\]: must be some of \[\]"),
+    (TEXT + "  repairs: median\n", "repairs of claim X2 = 'median': must be some of"),
+    *((TEXT.replace("[0.8, 1.25]", ends), r"region of claim X2 = .*must be \[low, high\]")
+      for ends in ("[0, 1, 2]", "[0]", "3", "null", "[a, b]", "[null, 1]", "[.nan, 1]"))])
+def test_claims_that_are_no_claims(tmp_path, text, message):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        ledger.load(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize("value", [
+    Interval(1.2, 0.9999999, 1.5), Interval(0.9999999, 0.9999999, 0.9999999), Interval(0.5, 0.4, 1.0000001),
+    Interval(0.5, -1e-320, 0.6), Interval(1.0000001, 1.0000002, 1.5),
+    Extreme(0.7, 0.6, 1.0000004, "a", "a", 9, {"a": (Interval(0.7, 0.6, 1.0000004), 9)}),
+    Extreme(0.7, 0.6, 0.9999999, "a", "a", 9, {"a": (Interval(0.7, 0.6, 0.9999999), 9)})])
+@pytest.mark.parametrize("region", [(0.0, 1.0), (1.0, np.inf)])
+def test_a_verdict_is_that_of_the_numbers_in_the_file(claims, tmp_path, value, region):
+    claims = {"X1": dataclasses.replace(claims["X1"], region=region)}
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "a", value, 9)
+    book.frame().to_csv(tmp_path / "ledger.csv", index=False, float_format="%.6g")
+    assert list(ledger.faults(ledger.read(tmp_path / "ledger.csv"), claims)) == []
+
+
+@pytest.mark.parametrize(("value", "replications", "message"), [
+    (Interval(1.4, 0.5, 0.9), 5, "low <= estimate <= high"), (Interval(0.7, 0.9, 0.5), 5, "low <= estimate <= high"),
+    (0.5, 0, "claim X1, a, replications = 0"), (0.5, 2.5, "replications = 2.5"), (None, 5, "must be numbers"),
+    ((0.5, 0.4, 0.6), 5, "must be numbers"), ("0.5", 5, "must be numbers"), (Interval(0.5, None, 1), 5, "must be num")])
+def test_what_would_be_a_fault_is_not_filed(claims, value, replications, message):
+    with pytest.raises(ValueError, match=message):
+        ledger.Ledger(claims, "paper").judge("X1", "a", value, replications)
+
+
+def test_a_question_is_judged_once(claims):
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "a", np.float64(0.5), np.int64(5))
+    book.judge("X1", "a", 1, 5, "median")
+    for again in (lambda: book.judge("X1", "a", 0.5, 5), lambda: book.untestable("X1", "a", "data", "median")):
+        with pytest.raises(ValueError, match=r"question = \('X1', 'a', .*is judged already"):
+            again()
+
+
+def test_a_cell_that_is_run_again_judges_again(claims, monkeypatch):
+    book = ledger.Ledger({"X1": claims["X1"]}, "paper")
+
+    def judge(cell, turn, value):
+        monkeypatch.setattr(notebook_cell, "executing", lambda: cell)
+        monkeypatch.setattr(notebook_cell, "turn", lambda: turn)
+        book.judge("X1", "a", value, 5)
+
+    judge("here", 1, 0.5)
+    judge("here", 2, 2.0)
+    assert book.frame().verdict.tolist() == ["contradicted"]
+    for cell, turn in (("here", 2), ("elsewhere", 3)):
+        with pytest.raises(ValueError, match="is judged already"):
+            judge(cell, turn, 0.5)
+
+
+@pytest.fixture
+def book(claims):
+    """The rows of a ledger that is as it should be."""
+    book = ledger.Ledger(claims, "paper")
+    book.judge("X1", "K = 10", Interval(1.2, 1.1, 1.3), 100)
+    book.judge("X1", "K = 10", Interval(0.7, 0.6, 0.8), 100, "median")
+    book.untestable("X2", "K = 50", "the data")
+    return book.frame()
+
+
+def test_a_ledger_that_is_written_and_read_has_no_fault(claims, book, tmp_path):
+    assert list(ledger.faults(book, claims)) == []
+    book.to_csv(tmp_path / "ledger.csv", index=False, float_format="%.6g")
+    read = ledger.read(tmp_path / "ledger.csv")
+    assert list(ledger.faults(read, claims)) == [] and read.equals(book)
+    book.drop(columns="cell").to_csv(tmp_path / "ledger.csv", index=False)
+    assert set(ledger.read(tmp_path / "ledger.csv").cell) == {""}
+
+
+FIRST, UNTESTED = 0, 2
+FAULTS = [(FIRST, {"verdict": "reproduced"}, "contradicted"), (FIRST, {"verdict": "undecided"}, "contradicted"),
+          (FIRST, {"low": 0.9}, "undecided"), (FIRST, {"estimate": 1.4}, "within"),
+          (FIRST, {"region_high": 2.0}, "region"), (FIRST, {"low": np.nan}, "without numbers"),
+          (FIRST, {"verdict": "cannot be tested"}, "has numbers"),
+          (FIRST, {"id": "X3"}, "no such claim"), (FIRST, {"reading": "mode"}, "no such reading"),
+          (FIRST, {"reading": "median"}, "two rows"), (FIRST, {"reading": "median", "case": "a"}, "X1: no row"),
+          (UNTESTED, {"verdict": "reproduced"}, "without numbers"), (UNTESTED, {"note": ""}, "missing"),
+          (UNTESTED, {"estimate": 1.0}, "has numbers")]
+
+
+@pytest.mark.parametrize(("row", "change", "said"), FAULTS)
+def test_each_fault_of_a_ledger_is_found(claims, book, row, change, said):
+    for column, value in change.items():
+        book.loc[row, column] = value
+    assert any(said in fault for fault in ledger.faults(book, claims))
+
+
+def test_a_missing_row_is_found(claims, book):
+    assert list(ledger.faults(book.drop(UNTESTED), claims)) == ["X2: no row under the primary reading"]
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
+def test_notes_of_committed_rows(path):
+    for row in ledger.read(path).itertuples():
+        # "Undecided" says how many replications would decide, and these are more than there were.
+        if row.verdict == "undecided" and row.estimate not in (row.region_low, row.region_high):
+            more = re.search(r"about ([\d,]+) replications would decide", row.note)
+            assert more and int(more[1].replace(",", "")) >= row.replications, (row.id, row.case, row.note)
+        # A case that counts random instances counts the ones it was judged on.
+        if drawn := re.match(r"([\d,]+) random", row.case):
+            assert int(drawn[1].replace(",", "")) == row.replications, row.case

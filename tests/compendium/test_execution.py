@@ -1,0 +1,584 @@
+"""Runs of a small notebook in real kernels: to the end, into every fault, and killed at random moments.
+
+The runs are forked from one process that has imported everything once, two at a time.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import wait
+
+import nbformat
+import pytest
+import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from compendium import __main__ as command
+from compendium import page, publication
+from compendium.terminal import Line, Watcher
+from costbandits.studies.progress import Steps, announce
+from costbandits.studies.store import Store
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["compendium.__main__", "compendium.execution", "nbconvert", __name__])
+# A start polls every child of this process, also those of other threads, and an exit status can be read only once.
+POLLS = threading.Lock()
+REPLICATIONS, MORE, TABLES = 12, 24, 30
+
+CELLS = [
+    ("", """
+version = 0         # of what is published, and seed of the simulation
+fault = ""          # what goes wrong
+more = 0            # further replications
+output = ""         # folder for tables
+store = ""          # file of finished replications"""),
+    ("", """
+import errno, os, sys, time
+from pathlib import Path
+import costbandits as cb
+Path("../kernel.pid").write_text(str(os.getpid()))"""),
+    ("", """
+def slowly(runs):
+    with open("../played.log", "a") as log:
+        log.write(f"{runs.seed}\\n")
+    time.sleep(0.05)
+    return {"reward": runs.reward[..., -1]}"""),
+    ("", f"""
+cb.progress.announce({{"toy": 1}})
+runs = cb.simulate({{"m": cb.MUCB()}}, cb.instances.bernoulli(3), cb.Budget(5.0), replications={REPLICATIONS} + more,
+                   seed=version, store=store or None, reduce=slowly, progress="toy")
+print("mean", runs["reward"].mean().round(3))"""),
+    ("", """
+if fault == "full":
+    Path("/dev/full").write_text("x" * 100_000)
+if fault == "dead":
+    os.kill(os.getpid(), 9)
+if fault == "stderr":
+    print("careful", file=sys.stderr)"""),
+    ("A <line> that \"rises\"", """
+import matplotlib.pyplot as plt
+plt.plot([0, 1])
+plt.show()"""),
+    ("", f"""
+if output:
+    for number in range({TABLES}):
+        (Path(output) / f"table{{number}}.csv").write_text(f"{{version}}\\n" * 1000)
+if output and more:
+    (Path(output) / "ledger.csv").write_text(str(runs["reward"].tolist()))""")]
+
+
+def table(version):
+    return f"{version}\n" * 1000
+
+
+def make_project(folder, **parameters):
+    """A project with the notebook `toy`; the parameters are those of its paper profile."""
+    for name in ("notebooks", "params/paper", "params/quick"):
+        (folder / name).mkdir(parents=True)
+    (folder / "params/quick/toy.yaml").touch()
+    cells = [new_code_cell(source.strip(), metadata={"alt": alt} if alt else {}) for alt, source in CELLS]
+    cells[0].metadata.tags = ["parameters"]
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# Toy"), *cells]), folder / "notebooks/toy.ipynb")
+    set_parameters(folder, **parameters)
+    return folder
+
+
+def set_parameters(folder, **parameters):
+    (folder / "params/paper/toy.yaml").write_text(yaml.safe_dump(parameters))
+
+
+class Run:
+    """The command in a process group of its own; what it says is in a file."""
+
+    def __init__(self, folder, *arguments):
+        self.log = folder / "said.log"
+        self.log.write_text("")
+        self.process = FORKS.Process(target=_command, args=(folder, self.log, arguments))
+        with POLLS:
+            self.process.start()
+
+    def said(self):
+        return self.log.read_text()
+
+    def goes_on(self):
+        return not wait([self.process.sentinel], 0)
+
+    def kill(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def end(self):
+        """The exit status; negative for a signal."""
+        wait([self.process.sentinel], 60)
+        with POLLS:
+            return self.process.exitcode
+
+
+def _command(folder, log, arguments):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)     # until the command itself takes care of it
+    os.setsid()
+    os.chdir(folder)
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    out, err = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))
+    with out as sys.stdout, err as sys.stderr:
+        status = command.main(arguments)
+    os._exit(status)
+
+
+PAPER, QUICK, DEEP = (("run", "toy", "--profile", profile) for profile in ("paper", "quick", "deep"))
+REFRESH = ("refresh",)
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def visible(folder):
+    """What a reader of the published folder sees: not what a publication has prepared under other names."""
+    there = files(folder / "figures/toy")
+    return {name: content for name, content in there.items() if not name.endswith(publication.PART)}
+
+
+class Outcome:
+    """What one run has said and left."""
+
+    def __init__(self, folder, *arguments):
+        self.folder, self.before = folder, files(folder / "figures")
+        run = Run(folder, *arguments)
+        self.status, self.said, self.figures = run.end(), run.said(), files(folder / "figures")
+        self.notebook = (folder / "notebooks/toy.ipynb").read_bytes()
+        self.kept = {path.name: path.read_text() for path in folder.glob("build/stage/toy/run-*/*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    """Outcomes by name, two lanes at a time."""
+    def good():
+        folder = make_project(tmp_path_factory.mktemp("{odd} 'name'"), version=1)
+        yield from (("paper", Outcome(folder, *PAPER)), ("again", Outcome(folder, *PAPER)))
+        yield "quick", Outcome(folder, *QUICK)
+
+    def bad():
+        folder = make_project(tmp_path_factory.mktemp("bad"), version=2)
+        (folder / "stage").mkdir()
+        (folder / "stage" / "table0.csv").write_text("old")
+        publication.publish(folder / "stage", folder / "figures" / "toy", {"profile": "paper"})
+        for fault in ("full", "dead"):
+            set_parameters(folder, version=2, fault=fault)
+            yield fault, Outcome(folder, *PAPER)
+        yield from (("refreshed", Outcome(folder, *REFRESH)), ("refreshed again", Outcome(folder, *REFRESH)))
+        path = folder / "notebooks/toy.ipynb"
+        path.write_text(path.read_text().replace('fault = \\"\\"', 'fault = \\"stderr\\"'))
+        yield "stderr", Outcome(folder, *REFRESH)
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(pair for lane in pool.map(lambda lane: list(lane()), (good, bad)) for pair in lane)
+
+
+def test_a_run_publishes_and_leaves_the_notebook_and_its_page(outcomes):
+    run = outcomes["paper"]
+    assert run.status == 0, run.said
+    assert {name for name in run.figures if name.endswith("csv")} == {f"toy/table{n}.csv" for n in range(TABLES)}
+    assert publication.audit(run.folder / "figures" / "toy") == []
+    (record,) = publication.manifest(run.folder / "figures" / "toy")["runs"].values()
+    assert record["profile"] == "paper" and record["parameters"] == {"version": 1, "fault": "", "more": 0}
+    executed = nbformat.read(run.folder / "build/toy.ipynb", as_version=4)
+    assert all(cell.execution_count for cell in executed.cells if cell.cell_type == "code")
+    assert 'alt=\'A &lt;line&gt; that "rises"\'' in (run.folder / "build/toy.html").read_text()
+    assert not any(path.is_dir() for path in (run.folder / "build/stage/toy").iterdir())
+
+
+def test_a_run_says_what_runs_and_how_far_it_is(outcomes):
+    said = outcomes["paper"].said.splitlines()
+    assert said[0].startswith("toy (paper) · 0:00 · the kernel starts")
+    assert any("cell 6 of 9 · toy " in line and f"/{REPLICATIONS}" in line for line in said)
+    assert said[-1].startswith("toy (paper), done in 0:") and f"{TABLES} files in figures/toy" in said[-1]
+    assert len(said) < 10 and "Traceback" not in outcomes["paper"].said
+
+
+def test_the_same_run_again_changes_no_byte_and_plays_nothing(outcomes):
+    run = outcomes["again"]
+    assert run.status == 0 and run.figures == run.before and "0 of them new or changed" in run.said
+    assert (run.folder / "played.log").read_text().split().count("1") == REPLICATIONS
+
+
+def test_the_quick_profile_publishes_nothing(outcomes):
+    run = outcomes["quick"]
+    assert run.status == 0 and run.figures == run.before
+    assert (run.folder / "build/quick/figures/toy/table0.csv").read_text() == table(0)
+    assert (run.folder / "build/quick/toy.html").exists()
+
+
+@pytest.mark.parametrize(("fault", "said"), [("full", ["cell 7 failed, In [6]", "OSError", "No space left on device"]),
+                                             ("dead", ["the kernel died in cell 7"])])
+def test_a_failing_notebook_publishes_nothing_and_says_why(outcomes, fault, said):
+    run = outcomes[fault]
+    assert run.status == 1 and run.figures == run.before != {}
+    assert all(text in run.said for text in [*said, "Nothing is published; see build/stage/toy/run-"]), run.said
+    assert fault == "dead" or "No space left on device" in run.kept["toy.ipynb"]
+
+
+def test_refreshing_executes_in_place_and_a_second_time_changes_no_byte(outcomes):
+    first, second = outcomes["refreshed"], outcomes["refreshed again"]
+    assert (first.status, second.status) == (0, 0), first.said
+    assert "toy: refreshed" in first.said and "toy: unchanged" in second.said
+    assert first.notebook == second.notebook and first.notebook.endswith(b"}\n")
+    notebook = nbformat.reads(first.notebook.decode(), as_version=4)
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(CELLS) + 1))
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert all(set(cell.metadata) <= {"tags", "alt"} for cell in notebook.cells)
+
+
+def test_refreshing_refuses_stderr_and_leaves_the_notebook_alone(outcomes):
+    run = outcomes["stderr"]
+    assert run.status == 1 and "careful" in run.said and "cell 6" in run.said and "stays as it is" in run.said
+    assert b"execution_count\": 3" in run.notebook and b"careful" not in run.notebook.split(b'fault == \\"stderr')[0]
+
+
+# Killed at random moments.
+
+
+def kernel_is_gone(folder):
+    """Wait for the kernel of a killed run to end by itself; it looks for its parent every second."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, ValueError):
+        pid = int((folder / "kernel.pid").read_text())
+        for _ in range(400):
+            os.kill(pid, 0)
+            time.sleep(0.05)
+        return False
+    return True
+
+
+class Victim:
+    """A project that publishes version after version, while its runs are killed."""
+
+    def __init__(self, folder, lane):
+        self.folder, self.random, self.version = make_project(folder), random.Random(lane), 0
+        self.statuses = []
+        self.next_version()
+        start = time.monotonic()
+        assert self.finish() == 0
+        self.duration = time.monotonic() - start
+        self.next_version()
+
+    def next_version(self):
+        self.version += 1
+        set_parameters(self.folder, version=self.version)
+
+    def stored(self):
+        """How many finished replications of this version the store holds; all of those of older versions are there."""
+        with Store(self.folder / "build/store.sqlite") as store:
+            return len(store) - REPLICATIONS * (self.version - 1)
+
+    def played(self):
+        log = self.folder / "played.log"
+        return log.read_text().split().count(str(self.version)) if log.exists() else 0
+
+    def kill_once(self, number, while_publishing):
+        stored, played = self.stored(), self.played()
+        before, torn = visible(self.folder), (self.folder / "figures/toy" / publication.JOURNAL).exists()
+        run = Run(self.folder, *PAPER)
+        if while_publishing:
+            while "publishing" not in run.said() and run.goes_on():
+                time.sleep(0.002)
+            time.sleep(self.random.uniform(0, 0.05))
+        else:
+            time.sleep(self.random.uniform(0, self.duration))
+        run.kill(number)
+        status = run.end()
+        assert status in (0, 130 if number == signal.SIGINT else -number), run.said()
+        assert status != 130 or run.said().endswith("interrupted: nothing published, finished replications are kept\n")
+        assert kernel_is_gone(self.folder)
+        self.assert_old_or_new()
+        # An interrupted run publishes nothing of its own; it may have completed what an earlier one had begun.
+        assert status != 130 or visible(self.folder) == before or torn
+        assert self.played() - played <= REPLICATIONS - stored
+        self.statuses.append(status)
+        if status == 0:
+            self.assert_complete()
+            self.next_version()
+
+    def assert_old_or_new(self):
+        tables = {name: content for name, content in visible(self.folder).items() if "table" in name}
+        assert len(tables) == TABLES
+        assert set(tables.values()) <= {table(self.version - 1).encode(), table(self.version).encode()}
+
+    def assert_complete(self):
+        published = files(self.folder / "figures/toy")
+        assert {content for name, content in published.items() if "table" in name} == {table(self.version).encode()}
+        assert len(published) == TABLES + 1 and publication.audit(self.folder / "figures/toy") == []
+        assert self.stored() == REPLICATIONS
+
+    def finish(self):
+        missing, played = REPLICATIONS - (self.stored() if self.version > 1 else 0), self.played()
+        run = Run(self.folder, *PAPER)
+        status = run.end()
+        assert status == 0, run.said()
+        self.assert_complete()
+        assert self.played() - played == missing
+        return status
+
+
+def test_killed_at_twenty_random_moments_files_are_old_or_new_and_the_next_run_completes(tmp_path):
+    def lane(number):
+        victim = Victim(tmp_path / str(number), number)
+        for kill in range(10):
+            victim.kill_once((signal.SIGINT, signal.SIGKILL)[(kill + number) % 2], while_publishing=kill % 3 == 2)
+        victim.finish()
+        return victim.statuses
+
+    with ThreadPoolExecutor(2) as pool:
+        statuses = [status for lane_statuses in pool.map(lane, range(2)) for status in lane_statuses]
+    assert len(statuses) == 20 and {130, -signal.SIGKILL} <= set(statuses)
+
+
+def deep_lane(folder, signals):
+    """A paper run, then a deep one that each signal ends when it has played a little; the committed bytes, plays."""
+    make_project(folder, version=1)
+    (folder / "params/deep").mkdir()
+    (folder / "params/deep/toy.yaml").write_text(f"version: 1\nmore: {MORE}")
+    assert Run(folder, *PAPER).end() == 0
+    log = folder / "played.log"
+    for number in signals:
+        before, run = log.stat().st_size, Run(folder, *DEEP)
+        while log.stat().st_size < before + 6 and run.goes_on():
+            time.sleep(0.002)
+        run.kill(number)
+        assert run.end() in (130, -number) and kernel_is_gone(folder)
+        assert not (folder / "figures/deep").exists()
+    run = Run(folder, *DEEP, "--among", "other", "toy")
+    assert run.end() == 0 and "toy (deep, notebook 2 of 2) · 0:00" in run.said(), run.said()
+    with Store(folder / "build/store.sqlite") as store:
+        assert len(store) == REPLICATIONS + MORE
+    return files(folder / "figures/deep/toy"), log.read_text().split().count("1")
+
+
+def test_a_deep_run_goes_on_from_the_paper_profile_and_killed_twice_makes_the_same_bytes(tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        signals = (), (signal.SIGKILL, signal.SIGINT)
+        (whole, played), (pieced, played_in_pieces) = pool.map(deep_lane, (tmp_path / "a", tmp_path / "b"), signals)
+    assert pieced == whole and set(whole) == {"ledger.csv", publication.MANIFEST}
+    assert played == REPLICATIONS + MORE == len(json.loads(whole["ledger.csv"])[0])
+    # Each kill may lose the one replication that was being played.
+    assert played <= played_in_pieces <= played + 2
+
+
+@pytest.mark.parametrize("killed", ["among the renames", "after the last step"])
+def test_a_run_that_is_interrupted_after_a_killed_publication_says_what_it_did(tmp_path, killed):
+    folder, figures = make_project(tmp_path / "project", version=2), tmp_path / "project/figures/toy"
+    for version in (1, 2):
+        (tmp_path / str(version)).mkdir()
+        for number in range(TABLES):
+            (tmp_path / str(version) / f"table{number}.csv").write_text(table(version))
+    publication.publish(tmp_path / "1", figures, {"version": 1})
+    with pytest.MonkeyPatch.context() as patch:
+        if killed == "among the renames":
+            patch.setattr(publication, "complete", lambda folder: None)     # prepared, journal written, nothing renamed
+        publication.publish(tmp_path / "2", figures, {"version": 2})
+    if killed == "among the renames":
+        for number in range(5):
+            os.replace(figures / f"table{number}.csv.part", figures / f"table{number}.csv")
+    before = visible(folder)
+    run = Run(folder, *PAPER)
+    while "the kernel starts" not in run.said() and run.goes_on():
+        time.sleep(0.01)
+    run.kill(signal.SIGINT)
+    assert run.end() == 130
+    said = "completed the publication of an earlier run" in run.said()
+    assert said == (killed == "among the renames") == (visible(folder) != before)
+    assert publication.audit(figures) == [] and publication.manifest(figures)["runs"].popitem()[1] == {"version": 2}
+
+
+def test_two_runs_of_a_notebook_at_a_time_are_refused(tmp_path, monkeypatch, capsys):
+    make_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with command._scratch(tmp_path / "build", "toy"):
+        assert command.main(PAPER) == 2
+    assert "is being run by another process" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", ["toy-mine", "toy.lock", "toy*"])
+def test_runs_of_notebooks_with_similar_names_leave_each_other_alone(tmp_path, other):
+    for one, two in ((other, "toy"), ("toy", other)):
+        with command._scratch(tmp_path, one) as first:
+            with command._scratch(tmp_path, two) as second:
+                assert first.is_dir() and second.is_dir() and first != second
+            assert first.is_dir()
+
+
+# Without a kernel: what the runner does with an executed notebook, and the progress line.
+
+
+@pytest.fixture
+def executed(tmp_path, monkeypatch):
+    """A project in which executing the notebook takes no time; a new `table0.csv` against a published one."""
+    make_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "table0.csv").write_text("old")
+    publication.publish(tmp_path / "old", tmp_path / "figures" / "toy", {})
+
+    def watched(execution, line, cells):
+        (scratch,) = tmp_path.glob("build/stage/toy/run-*")
+        (scratch / "output" / "table0.csv").write_text("new")
+        (scratch / "toy.ipynb").write_text((tmp_path / "notebooks/toy.ipynb").read_text())
+        return nbformat.read(scratch / "toy.ipynb", as_version=4)
+
+    monkeypatch.setattr("compendium.execution.Execution.watched", watched)
+    return tmp_path
+
+
+@pytest.mark.parametrize("missing", page.PACKAGES)
+def test_a_package_that_the_page_needs_is_missed_before_any_work(executed, monkeypatch, capsys, missing):
+    for module in page.PACKAGES:
+        importlib.import_module(module)      # nbconvert would remember what it could not import
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr("compendium.execution.Execution.watched", lambda *_: pytest.fail("it has begun"))
+    assert command.main(PAPER) == 2
+    said = capsys.readouterr().err
+    assert missing in said and "Traceback" not in said and not list(executed.glob("build/stage/*"))
+
+
+@pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.write_text", "tempfile.mkdtemp", "os.replace"])
+def test_a_full_disk_is_one_error_and_overwrites_nothing(executed, monkeypatch, capsys, call):
+    before = files(executed / "figures")
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device", "build")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(call, full)
+        assert command.main(PAPER) in (1, 2)
+    said = capsys.readouterr().err
+    assert "No space left on device: build" in said and "Traceback" not in said
+    assert files(executed / "figures") == before
+    assert command.main(PAPER) == 0
+    assert (executed / "figures/toy/table0.csv").read_text() == "new"
+
+
+@pytest.mark.parametrize(("made", "told"), [("table0.csv", "new"), ("table0_standin.csv", "old")])
+def test_without_the_real_data_the_published_story_stays(executed, made, told):
+    output, folder = executed / "output", executed / "figures/toy"
+    for story in ("old", "new"):
+        output.mkdir(exist_ok=True)
+        (output / "story.json").write_text(story)
+        (output / (made if story == "new" else "table0.csv")).write_text(story)
+        command._set_aside(output)
+        publication.publish(output, folder, {"story": story})
+        shutil.rmtree(output)
+    assert (folder / "story.json").read_text() == told and publication.audit(folder) == []
+
+
+def test_a_publication_that_stops_half_way_says_so(executed, monkeypatch, capsys):
+    replace, calls = os.replace, []
+
+    def full(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:     # the journal
+            raise OSError(28, "No space left on device", "figures")
+        replace(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", full)
+        assert command.main(PAPER) == 1
+    assert "the next run completes the publication" in capsys.readouterr().err
+    assert command.main(PAPER) == 0 and publication.audit(executed / "figures/toy") == []
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal of 40 columns: a stream to write to, and a function that reads what has been written."""
+    monkeypatch.setenv("COLUMNS", "40")
+    ours, theirs = os.openpty()
+
+    def written():
+        text = b""
+        while select.select([ours], [], [], 0.05)[0]:
+            text += os.read(ours, 10_000)
+        return text.decode()
+
+    with open(theirs, "w") as stream:
+        yield stream, written
+    os.close(ours)
+
+
+def test_the_line_is_rewritten_in_a_terminal_and_never_longer_than_it(terminal):
+    stream, written = terminal
+    line = Line("toy", stream)
+    line.show("a" * 100)
+    line.show("b")
+    line.clear()
+    first, second, cleared = written().split("\r")[1:]
+    assert len(first.removesuffix("\x1b[K")) == 39 and second == "toy · 0:00 · b\x1b[K" and cleared == "\x1b[K"
+
+
+def test_of_two_runs_in_a_terminal_one_rewrites_its_line_and_the_other_writes_above_it(terminal):
+    stream, written = terminal
+    first, second = Line("one", stream), Line("two", stream)
+    first.show("a")
+    for number in range(3):
+        second.show(str(number), topic="same")
+    first.show("b")
+    assert written() == "\rone · 0:00 · a\x1b[K" "\rtwo · 0:00 · 0\x1b[K\r\n" "\rone · 0:00 · b\x1b[K"
+    first.clear()
+    second.show("c", topic="same")     # the place is free
+    assert written() == "\r\x1b[K" "\rtwo · 0:00 · c\x1b[K"
+    second.clear()
+
+
+def test_elsewhere_a_line_appears_for_a_new_topic_and_every_fifteen_seconds(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("costbandits.runner.time.monotonic", lambda: now[0])
+    paper = io.StringIO()
+    line = Line("toy", paper)
+    for second in range(40):
+        now[0] = 100.0 + second
+        line.show(str(second), topic="late" if second >= 20 else "early")
+    assert [text.rpartition(" ")[2] for text in paper.getvalue().splitlines()] == ["0", "15", "20", "35"]
+
+
+def test_the_watcher_reads_what_the_studies_write(tmp_path, monkeypatch):
+    now, path = [0.0], tmp_path / "progress"
+    watcher = Watcher(path, clock=lambda: now[0])
+    assert watcher.line() == ""
+    monkeypatch.setenv("COSTBANDITS_PROGRESS", str(path))
+    announce({"one": 1, "two": 3})
+    assert watcher.line() == ""
+    with Steps("one", 4) as steps:
+        steps.step(2)
+        steps.step(2)
+        now[0] = 10.0
+        assert watcher.line() == "25% of all · about 0:30 left"
+    with Steps("two", 2) as steps:
+        steps.step()
+        steps._tell()
+        now[0] = 40.0
+        assert watcher.line() == "two 1/2 · 62% of all · about 0:30 left"
+        with open(path, "a") as file:
+            file.write(json.dumps({"label": "two", "done": 2, "total": 2})[:20])     # a line half written
+        assert watcher.line() == "two 1/2 · 62% of all · about 0:30 left"
+        with open(path, "a") as file:
+            file.write("\n" + json.dumps({"label": "two", "done": 2, "total": 2}) + "\n")   # that stays so: a full disk
+        now[0] = 50.0
+        assert watcher.line() == "100% of all"
+
+
+def test_progress_that_cannot_be_written_stops_no_study(tmp_path, monkeypatch):
+    monkeypatch.setenv("COSTBANDITS_PROGRESS", str(tmp_path / "missing" / "file"))
+    with Steps("one", 1) as steps:
+        steps.step()
+    assert steps.done == 1

@@ -1,0 +1,64 @@
+"""Figures are filed with their origin, byte for byte the same each time, and only where there is a folder for them."""
+
+import json
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from compendium.gallery import Gallery
+from costbandits.analysis import figures
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with plt.rc_context(figures.STYLE):
+        yield
+        plt.close("all")
+
+
+@pytest.fixture
+def runs():
+    rng = np.random.default_rng(0)
+    return {label: rng.exponential(size=(20, 8)).cumsum(axis=1) + 1 for label in ("ω-UCB 1/4", "m-UCB", "mine")}
+
+
+def test_files_are_byte_identical_and_carry_their_origin(tmp_path, runs):
+    for folder in ("one", "two"):
+        gallery = Gallery("omega_ucb", str(tmp_path / folder), "paper", 3)
+        gallery.add("regret", figures.panels(np.geomspace(0.01, 1, 8), {"S": runs}), pd.DataFrame({"x": [1.23456789]}))
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["regret.csv", "regret.png", "regret.svg"]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    origin = json.loads(Image.open(tmp_path / "one" / "regret.png").text["Description"])
+    assert origin == {"notebook": "omega_ucb", "profile": "paper", "seed": 3}
+    assert "paper" in (tmp_path / "one" / "regret.svg").read_text()
+    assert (tmp_path / "one" / "regret.csv").read_text() == "x\n1.23457\n"
+
+
+def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, runs):
+    monkeypatch.chdir(tmp_path)
+    fig = figures.panels(np.geomspace(0.01, 1, 8), {"S": runs})
+    Gallery("omega_ucb").add("regret", fig, pd.DataFrame({"x": [1]}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_published_reads_what_was_filed_or_committed(tmp_path, monkeypatch):
+    gallery = Gallery("omega_ucb", str(tmp_path / "stage"))
+    gallery.add("table", table=pd.DataFrame({"x": [1, 2]}))
+    assert list(gallery.published("table").x) == [1, 2]
+    committed = tmp_path / "figures" / "omega_ucb"
+    committed.mkdir(parents=True)
+    (committed / "table.csv").write_text("x\n7\n")
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    assert list(Gallery("omega_ucb").published("table").x) == [7]
+    assert Gallery("omega_ucb").published("absent").empty
+
+

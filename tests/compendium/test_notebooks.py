@@ -1,0 +1,212 @@
+"""Guards: what every committed notebook must be like, and that each guard notices when it is not."""
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from compendium import plan
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LONGEST_CELL, LONGEST_LINE, LARGEST_FILE = 15, 110, 1_000_000
+
+
+def code(notebook):
+    """The code cells with anything in them, numbered by their place in the notebook."""
+    return [(number, cell) for number, cell in enumerate(notebook.cells, 1)
+            if cell.cell_type == "code" and cell.source.strip()]
+
+
+def live(notebook):
+    skipped = {"skip-execution", "nbval-skip"}
+    return [(number, cell) for number, cell in code(notebook) if not skipped & set(cell.metadata.get("tags", []))]
+
+
+def outputs(notebook):
+    return [(number, cell, output) for number, cell in code(notebook) for output in cell.outputs]
+
+
+# Each guard takes a notebook and yields what is wrong with it.
+
+
+def is_valid(notebook):
+    try:
+        nbformat.validate(notebook)
+    except nbformat.ValidationError as error:
+        yield str(error)
+
+
+def has_literal_parameters_with_comments(notebook):
+    try:
+        plan.parameters(notebook)
+    except ValueError as error:
+        yield str(error)
+        return
+    (source,) = [cell.source for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    commented = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+    for line in ast.parse(source).body:
+        if not commented & set(range(line.lineno, line.end_lineno + 1)):
+            yield f"parameter without comment: {ast.unparse(line)}"
+
+
+def is_executed(notebook):
+    yield from (f"cell {number} has not run" for number, cell in live(notebook) if cell.execution_count is None)
+
+
+def is_executed_from_top_to_bottom(notebook):
+    counts = [cell.execution_count for _, cell in live(notebook)]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"execution counts {counts}"
+
+
+def has_no_error(notebook):
+    yield from (f"cell {number}: {output.ename}" for number, _, output in outputs(notebook)
+                if output.output_type == "error")
+
+
+def has_no_stderr(notebook):
+    yield from (f"cell {number}: {output.text}" for number, _, output in outputs(notebook)
+                if output.get("name") == "stderr")
+
+
+def has_short_cells(notebook):
+    lengths = ((number, cell.source.count("\n") + 1) for number, cell in code(notebook))
+    yield from (f"cell {number} has {length} lines" for number, length in lengths if length > LONGEST_CELL)
+
+
+def has_short_lines(notebook):
+    yield from (f"cell {number}: {line}" for number, cell in code(notebook) for line in cell.source.splitlines()
+                if len(line) > LONGEST_LINE)
+
+
+def hides_no_result_by_semicolon(notebook):
+    """nbval sees what a semicolon hides elsewhere: assign the result to `_`."""
+    yield from (f"cell {number} ends with a semicolon" for number, cell in code(notebook)
+                if cell.source.rstrip().endswith(";"))
+
+
+def has_alternative_texts(notebook):
+    pictures = [(number, cell) for number, cell, output in outputs(notebook)
+                if any(kind.startswith("image/") for kind in output.get("data", {}))]
+    yield from (f"cell {number} shows a picture without alternative text" for number, cell in pictures
+                if not cell.metadata.get("alt", "").strip())
+
+
+def names_no_place_on_a_machine(notebook):
+    text = nbformat.writes(notebook)
+    yield from re.findall(r"(?<![\w.:/])/(?:home|root|tmp|Users|work|mnt)/[^\s\"']*", text)
+
+
+GUARDS = [is_valid, has_literal_parameters_with_comments, is_executed, is_executed_from_top_to_bottom, has_no_error,
+          has_no_stderr, has_short_cells, has_short_lines, hides_no_result_by_semicolon, has_alternative_texts,
+          names_no_place_on_a_machine]
+
+
+def wrong_profiles(defaults, quick, paper):
+    """What is wrong with the profiles of a notebook: unknown parameters, a quick profile that is not the default."""
+    for profile, values in (("quick", quick), ("paper", paper)):
+        yield from (f"{profile}: unknown parameter {name}" for name in set(values) - set(defaults))
+    yield from (f"quick: {name} = {value!r} is not the default {defaults[name]!r}" for name, value in quick.items()
+                if name in defaults and value != defaults[name])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)
+def test_a_committed_notebook(path, guard):
+    assert list(guard(nbformat.read(path, as_version=4))) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_size_of_a_committed_notebook(path):
+    assert path.stat().st_size < LARGEST_FILE
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_profiles_of_a_committed_notebook(path):
+    defaults = plan.parameters(nbformat.read(path, as_version=4))
+    quick, paper = (yaml.safe_load((ROOT / "params" / profile / f"{path.stem}.yaml").read_text()) or {}
+                    for profile in ("quick", "paper"))
+    assert list(wrong_profiles(defaults, quick, paper)) == []
+
+
+# The guards' own tests: a notebook as it should be, and one fault at a time.
+
+
+@pytest.fixture
+def good():
+    picture = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
+    return new_notebook(cells=[
+        new_markdown_cell("# Title"),
+        new_code_cell("seed = 1    # of all streams\nsizes = [   # of the settings\n    1, 2]", execution_count=1,
+                      metadata={"tags": ["parameters"]}),
+        new_code_cell("print(1)", execution_count=2, outputs=[new_output("stream", name="stdout", text="1\n")]),
+        new_code_cell("plt.show()", execution_count=3, outputs=[picture], metadata={"alt": "A line"}),
+        new_code_cell("interact(f)", metadata={"tags": ["skip-execution", "nbval-skip"]}),
+        new_code_cell("")])
+
+
+def cell(number, **changes):
+    """The fault of replacing these fields of a cell."""
+    return lambda notebook: notebook.cells[number].update(changes)
+
+
+def metadata(number, **changes):
+    return lambda notebook: notebook.cells[number].metadata.update(changes)
+
+
+def output(number, *arguments, **fields):
+    return lambda notebook: notebook.cells[number].outputs.append(new_output(*arguments, **fields))
+
+
+PARAMETERS, PRINTING, PICTURE = 1, 2, 3
+FAULTS = [
+    (is_valid, cell(PRINTING, execution_count="two")),
+    (is_valid, cell(PRINTING, source=None)),
+    (has_literal_parameters_with_comments, cell(PARAMETERS, source="seed = 1")),
+    (has_literal_parameters_with_comments, cell(PARAMETERS, source="seed = 1  # commented\nsize = 2")),
+    (has_literal_parameters_with_comments, cell(PARAMETERS, source="seed = len('a')  # computed")),
+    (has_literal_parameters_with_comments, cell(PARAMETERS, source="import os  # no parameter")),
+    (has_literal_parameters_with_comments, cell(PARAMETERS, source="a = b = 1  # two at once")),
+    (has_literal_parameters_with_comments, metadata(PARAMETERS, tags=[])),
+    (has_literal_parameters_with_comments, metadata(PRINTING, tags=["parameters"])),
+    (is_executed, cell(PRINTING, execution_count=None)),
+    (is_executed_from_top_to_bottom, cell(PRINTING, execution_count=5)),
+    (is_executed_from_top_to_bottom, cell(PARAMETERS, execution_count=0)),
+    (is_executed_from_top_to_bottom, cell(PICTURE, execution_count=2)),
+    (has_no_error, output(PRINTING, "error", ename="KeyError", evalue="", traceback=[])),
+    (has_no_stderr, output(PRINTING, "stream", name="stderr", text="careful")),
+    (has_short_cells, cell(PRINTING, source="\n".join(["x = 1"] * (LONGEST_CELL + 1)))),
+    (has_short_lines, cell(PRINTING, source="x" * (LONGEST_LINE + 1))),
+    (hides_no_result_by_semicolon, cell(PRINTING, source="len('a');\n")),
+    (has_alternative_texts, metadata(PICTURE, alt="")),
+    (has_alternative_texts, metadata(PICTURE, alt=" ")),
+    (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /Users/me/figures/a.svg"))]
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)
+def test_a_good_notebook_passes(good, guard):
+    assert list(guard(good)) == []
+
+
+@pytest.mark.parametrize(("guard", "fault"), FAULTS, ids=[guard.__name__ for guard, _ in FAULTS])
+def test_a_guard_notices_a_fault(good, guard, fault):
+    fault(good)
+    assert list(guard(good)) != []
+
+
+def test_every_guard_has_a_fault():
+    assert {guard for guard, _ in FAULTS} == set(GUARDS)
+
+
+@pytest.mark.parametrize(("quick", "paper"), [({"seed": 2}, {}), ({"sed": 1}, {}), ({}, {"sed": 1})])
+def test_wrong_profiles_are_noticed(quick, paper):
+    assert list(wrong_profiles({"seed": 1}, {"seed": 1}, {"seed": 5})) == []
+    assert list(wrong_profiles({"seed": 1}, quick, paper)) != []

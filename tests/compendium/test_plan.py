@@ -1,0 +1,175 @@
+"""Everything that is wrong with a run is said before any work begins, and nothing is written."""
+
+import os
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from compendium import __main__ as command
+from compendium import plan, publication
+from costbandits.environments import ads
+
+PARAMETERS = """
+seed = 1                # of all streams
+budget = 100.0          # in units of the smallest cost
+sizes = [10, 50]        # numbers of arms
+extras = {"rho": 0.25}  # more
+exact = False           # or approximate
+profile = "quick"       # or paper
+output = ""             # folder for figures and tables
+store = ""              # file of finished replications
+ads_file = ""           # data of ads
+"""
+
+
+def write_notebook(folder, source=PARAMETERS):
+    cell = new_code_cell(source, metadata={"tags": ["parameters"]})
+    nbformat.write(new_notebook(cells=[cell]), folder / "notebooks" / "toy.ipynb")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project whose only notebook is `toy`; the current folder."""
+    monkeypatch.delenv(ads.VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    for profile in ("quick", "paper"):
+        (tmp_path / "params" / profile).mkdir(parents=True)
+        (tmp_path / "params" / profile / "toy.yaml").touch()
+    (tmp_path / "notebooks").mkdir()
+    write_notebook(tmp_path)
+    return tmp_path
+
+
+def set_paper(project, text):
+    (project / "params" / "paper" / "toy.yaml").write_text(text)
+
+
+def everything(project):
+    return sorted(path.relative_to(project).as_posix() for path in project.rglob("*"))
+
+
+def assert_refused(project, capsys, *said, notebook="toy", profile="paper", build="build"):
+    """The command refuses in one line that contains `said`, and writes nothing."""
+    before = everything(project)
+    assert command.main(["--build", build, "run", notebook, "--profile", profile]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(text in line for text in said), line
+    assert everything(project) == before
+
+
+def test_a_plan_says_what_is_given_and_where_it_goes(project):
+    set_paper(project, "budget: 1.5e+5\nsizes: [10]\n")
+    paper, quick = (plan.prepare(project, "toy", profile) for profile in ("paper", "quick"))
+    assert paper.parameters == {"budget": 1.5e5, "sizes": [10], "profile": "paper", "ads_file": "",
+                                "store": str(project / "build" / "store.sqlite")}
+    assert (paper.home, paper.folder) == (project / "build", project / "figures" / "toy")
+    assert (quick.home, quick.folder) == (project / "build" / "quick", project / "build" / "quick" / "figures" / "toy")
+    assert paper.record["parameters"] == {"seed": 1, "budget": 1.5e5, "sizes": [10], "extras": {"rho": 0.25},
+                                          "exact": False, "profile": "paper", "ads_file": ""}
+    assert str(project) not in str(paper.record)
+
+
+def test_a_deep_plan_goes_on_from_the_store_of_the_paper_profile(project):
+    (project / "params" / "deep").mkdir()
+    (project / "params" / "deep" / "toy.yaml").write_text("seed: 3")
+    paper, deep = (plan.prepare(project, "toy", profile) for profile in ("paper", "deep"))
+    assert deep.parameters["store"] == paper.parameters["store"] and deep.record["parameters"]["seed"] == 3
+    assert (deep.home, deep.folder) == (project / "build" / "deep", project / "build" / "deep" / "figures" / "toy")
+    assert (paper.ledger, deep.ledger) == (None, project / "figures" / "deep" / "toy")
+
+
+def test_the_record_follows_the_code_and_not_prose_and_outputs(project):
+    code = plan.prepare(project, "toy", "paper").record["code"]
+    path = project / "notebooks" / "toy.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].execution_count = 7
+    notebook.cells.insert(0, new_markdown_cell("# Prose"))
+    nbformat.write(notebook, path)
+    assert plan.prepare(project, "toy", "paper").record["code"] == code
+    write_notebook(project, PARAMETERS + "more = 1  # parameter")
+    (project / "params" / "claims.yaml").write_text("O1: x")
+    after = plan.prepare(project, "toy", "paper").record["code"]
+    assert {part for part in code if after[part] != code[part]} == {"notebook", "claims"}
+
+
+def test_the_data_of_ads_is_for_the_paper_and_deep_profiles(project, ads_file, monkeypatch):
+    monkeypatch.setenv(ads.VARIABLE, os.path.relpath(ads_file))
+    (project / "params" / "deep").mkdir()
+    (project / "params" / "deep" / "toy.yaml").touch()
+    paper, deep, quick = (plan.prepare(project, "toy", profile) for profile in ("paper", "deep", "quick"))
+    assert paper.parameters["ads_file"] == deep.parameters["ads_file"] == str(ads_file)
+    assert quick.parameters["ads_file"] == ""
+    assert paper.record["parameters"]["ads_file"].startswith("sha256:") and quick.record["parameters"]["ads_file"] == ""
+    monkeypatch.delenv(ads.VARIABLE)
+    (project / "data").mkdir()
+    (project / "data" / ads.FILE).write_bytes(ads_file.read_bytes())
+    assert plan.prepare(project, "toy", "paper").parameters["ads_file"] == str(project / "data" / ads.FILE)
+
+
+def test_missing_and_altered_data_are_refused(project, capsys, monkeypatch):
+    monkeypatch.setenv(ads.VARIABLE, "nowhere.csv")
+    assert_refused(project, capsys, "nowhere.csv", ads.VARIABLE, "Download")
+    (project / "altered.csv").write_text(",".join(ads.COLUMNS) + "\n1,2,3\n")
+    monkeypatch.setenv(ads.VARIABLE, "altered.csv")
+    assert_refused(project, capsys, "altered.csv", "was altered")
+
+
+def test_unknown_notebooks_and_profiles_are_refused_with_the_known_ones(project, capsys):
+    assert_refused(project, capsys, "'tyo'", "['toy']", notebook="tyo")
+    assert_refused(project, capsys, "'papper'", "['paper', 'quick']", profile="papper")
+    (project / "params" / "other").mkdir()
+    assert_refused(project, capsys, "'other'", "['paper', 'quick']", profile="other")
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("bugdet: 1.0", ("'bugdet'", "'budget'", "'seed'", "params/paper/toy.yaml")),
+    ("output: here", ("'output'", "must be one of")), ("store: here", ("'store'",)), ("ads_file: x", ("'ads_file'",)),
+    ("budget: 1e5", ("budget", "'1e5'", "100.0", "write 1.0e-4")), ("budget: .nan.", ("budget",)),
+    ("budget: true", ("budget", "True")), ("seed: 1.5", ("seed", "1.5")), ("seed: yes", ("seed", "True")),
+    ("sizes: 10", ("sizes", "[10, 50]")), ("sizes: [10, 1.5]", ("sizes",)), ("extras: {rho: low}", ("extras",)),
+    ("exact: 1", ("exact", "False")), ("seed:", ("seed", "None")), ("profile: quick", ("profile", "'paper'")),
+    ("- seed", ("must map names",)), ("seed: [", ("not YAML",))])
+def test_wrong_parameters_are_refused_by_name(project, capsys, text, said):
+    set_paper(project, text)
+    assert_refused(project, capsys, *said)
+
+
+@pytest.mark.parametrize("text", ["budget: 150000", "seed: 0x10", "sizes: []", "extras: {}", "exact: true", "# empty"])
+def test_right_types_pass(project, text):
+    set_paper(project, text)
+    plan.prepare(project, "toy", "paper")
+
+
+@pytest.mark.parametrize(("source", "said"), [
+    ("seed = 1", "output and store"), ("seed = int('1')", "seed = int('1')"), ("a = b = 1", "literal")])
+def test_a_notebook_without_proper_parameters_is_refused(project, capsys, source, said):
+    write_notebook(project, source)
+    assert_refused(project, capsys, said)
+
+
+def test_a_file_that_is_no_notebook_is_refused(project, capsys):
+    (project / "notebooks" / "toy.ipynb").write_text("{")
+    assert_refused(project, capsys, "not a notebook")
+
+
+def test_output_below_a_file_is_refused(project, capsys):
+    (project / "file").touch()
+    assert_refused(project, capsys, "file/build", "file, not a folder", build="file/build")
+    (project / "figures").touch()
+    assert_refused(project, capsys, "figures/toy", "figures is a file, not a folder")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_output_to_a_folder_that_may_not_be_written_is_refused(project, capsys):
+    (project / "figures").mkdir(mode=0o500)
+    assert_refused(project, capsys, "figures/toy", "Permission denied")
+
+
+def test_a_damaged_manifest_and_a_damaged_store_are_refused(project, capsys):
+    (project / "build").mkdir()
+    (project / "build" / "store.sqlite").write_text("not a store at all, but long enough to look like one" * 100)
+    assert_refused(project, capsys, "store.sqlite", "damaged")
+    (project / "figures" / "toy").mkdir(parents=True)
+    (project / "figures" / "toy" / publication.MANIFEST).write_text("{")
+    assert_refused(project, capsys, "manifest.json", "damaged")

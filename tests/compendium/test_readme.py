@@ -1,0 +1,59 @@
+"""What the README and REPRODUCTION.md lead to and show is there, and nothing of results is typed by hand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from compendium import report
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = {name: (ROOT / name).read_text() for name in ("README.md", "REPRODUCTION.md")}
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+def dead_links(text, own, texts):
+    """Links of a page to files that are not there, and to places that a page or a notebook does not have."""
+    for target, place in LINK.findall(text):
+        if "://" in target:
+            continue
+        if target and not (ROOT / target).exists():
+            yield target
+        elif place.startswith("cell-id="):
+            cell = place.removeprefix("cell-id=")
+            if f'"id": "{cell}"' not in texts.setdefault(target, (ROOT / target).read_text()):
+                yield f"{target}#{place}"
+        elif place and f'<a id="{place}"></a>' not in texts[target or own]:
+            yield f"{target}#{place}"
+
+
+def typed(text):
+    """What is outside of the marks between which results are generated."""
+    before, _, rest = text.partition(report.BEGIN)
+    return before + rest.partition(report.END)[2]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_and_pictures_lead_somewhere(name):
+    assert len(LINK.findall(TEXTS[name])) > 10
+    assert list(dead_links(TEXTS[name], name, dict(TEXTS))) == []
+
+
+@pytest.mark.parametrize("link", ["](nowhere.md)", "](#nowhere)", "](REPRODUCTION.md#nowhere)",
+                                  "](notebooks/kube.ipynb#cell-id=nowhere)", "](figures/kube/nowhere.png)"])
+def test_a_dead_link_is_noticed(link):
+    assert len(list(dead_links(f"[x{link}", "README.md", dict(TEXTS)))) == 1
+
+
+def test_no_results_are_typed_by_hand():
+    hand = typed(TEXTS["README.md"])
+    assert len(hand) > 1000 and len(hand) < len(TEXTS["README.md"])
+    assert "figures/" not in "".join(f"{target}\n" for target, _ in LINK.findall(hand))
+    assert re.findall(r"\b[OBKSC]\d+[a-f]?\b|contradicted|undecided|!\[", hand) == []
+
+
+def test_commands_are_those_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text()
+    named = set(re.findall(r"`(?:make )?(all|quick|test|deep|lab|refresh|bench|lock|clean|distclean|help)`",
+                           TEXTS["README.md"]))
+    assert named and all(re.search(rf"^{name}:", makefile, re.M) for name in named)

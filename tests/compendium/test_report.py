@@ -1,0 +1,438 @@
+"""The ledger of all papers: what it is made of, what is shown of it, and that the committed one is right."""
+
+import ast
+import json
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from compendium import cells, publication
+from compendium import report as made_book
+from costbandits.analysis import ledger
+from costbandits.analysis.cell import digest
+from costbandits.analysis.statistics import Interval
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A small project: two papers, one of which has told a story.
+
+CLAIMS = {id: {"claim": f"{id} *holds* | mostly", "place": "section <1>", "statistic": "ratio", "region": [0.0, 1.0],
+               "primary": "means", "others": {"median": "medians"}} for id in ("O1", "O2", "K1")}
+JUDGING = 'book.judge("O1", "a", ratio, 10)'
+PNG = b"not looked at"
+
+
+def book(scale, prefix, **values):
+    """A ledger in which a claim's first case has this value, exactly, and a claim without one cannot be tested."""
+    claims = {id: claim for id, claim in ledger.load("params/claims.yaml").items() if id.startswith(prefix)}
+    book = ledger.Ledger(claims, scale)
+    for id in claims:
+        if id in values:
+            book.judge(id, "a", Interval(values[id], values[id], values[id]), 10 if scale == "paper" else 20)
+        else:
+            book.untestable(id, "a", "data")
+    return book.frame()
+
+
+def file_rows(rows, folder):
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    rows.to_csv(f"{folder}/ledger.csv", index=False, float_format="%.6g", lineterminator="\n")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("params", "notebooks"):
+        Path(folder).mkdir()
+    Path("params/claims.yaml").write_text(yaml.safe_dump(CLAIMS))
+    cells = [new_markdown_cell("# Toys: a title\n\nmore"), new_code_cell(JUDGING, execution_count=7, id="here")]
+    for name in ("omega_ucb", "kube", "extend"):
+        nbformat.write(new_notebook(cells=cells), f"notebooks/{name}.ipynb")
+    file_rows(book("paper", "O", O1=0.5).assign(cell=digest(JUDGING)), "figures/omega_ucb")
+    file_rows(book("paper", "K", K1=2.0), "figures/kube")
+    story = {"figures": {"curves": "They *cross* [once]."}, "findings": ["**All** is\nwell."]}
+    Path("figures/kube/story.json").write_text(json.dumps(story))
+    Path("figures/kube/curves.png").write_bytes(PNG)
+    Path("README.md").write_text(f"typed\n{made_book.BEGIN}\n{made_book.END}\nmore\n")
+    return tmp_path
+
+
+def made(name):
+    return Path(name).read_text()
+
+
+def files():
+    return {path: path.read_bytes() for path in sorted(Path(".").rglob("*")) if path.is_file()}
+
+
+def test_rows_are_those_of_the_notebooks_in_order(project):
+    rows, left_out = made_book.collect(".")
+    assert list(zip(rows.notebook, rows.id, rows.verdict, strict=True)) == [
+        ("omega_ucb", "O1", "reproduced"), ("omega_ucb", "O2", "cannot be tested"), ("kube", "K1", "contradicted")]
+    assert left_out == [] and rows.columns[0] == "notebook"
+
+
+def test_a_deep_row_has_the_last_word_on_the_same_question(project):
+    deep = book("deep", "O", O1=3.0, O2=0.5)
+    file_rows(deep, "figures/deep/omega_ucb")
+    rows, left_out = made_book.collect(".")
+    assert list(rows.scale) == ["deep", "deep", "paper"] and left_out == []
+    assert list(rows.verdict) == ["contradicted", "reproduced", "contradicted"]
+
+
+@pytest.mark.parametrize("change", [{"case": "b"}, {"reading": "median"}, {"region_high": 4.0}, {"statistic": "x"}])
+def test_a_deep_row_on_another_question_is_left_out_and_said_to_be(project, capsys, change):
+    file_rows(book("deep", "O", O1=3.0).assign(**change), "figures/deep/omega_ucb")
+    rows, left_out = made_book.collect(".")
+    assert set(rows.scale) == {"paper"} and len(left_out) == 1 and left_out[0].startswith("omega_ucb: O1, ")
+    assert made_book.main([]) == 0 and left_out[0] in capsys.readouterr().err
+
+
+def test_a_deep_row_that_could_not_be_tested_replaces_nothing(project):
+    file_rows(book("deep", "O"), "figures/deep/omega_ucb")
+    rows, left_out = made_book.collect(".")
+    assert set(rows.scale) == {"paper"} and left_out == []
+
+
+def test_without_the_data_a_deep_run_has_the_last_word_on_the_rest(project):
+    file_rows(book("deep", "O", O1=3.0), "figures/deep/omega_ucb")
+    os.replace("figures/deep/omega_ucb/ledger.csv", "figures/deep/omega_ucb/ledger_standin.csv")
+    assert list(made_book.collect(".")[0].scale) == ["deep", "paper", "paper"]
+
+
+def test_without_the_data_a_paper_of_its_own_stays(project):
+    for file in ("ledger.csv", "story.json"):
+        os.replace(f"figures/kube/{file}", "figures/kube/" + file.replace(".", "_standin."))
+    assert list(made_book.collect(".")[0].notebook) == ["omega_ucb", "omega_ucb", "kube"]
+    assert made_book.main([]) == 0 and "- **All** is well." in made("README.md")
+
+
+def test_the_data_s_own_ledger_goes_before_the_one_without(project):
+    file_rows(book("paper", "O", O1=3.0), "figures/other")
+    os.replace("figures/other/ledger.csv", "figures/omega_ucb/ledger_standin.csv")
+    assert made_book.collect(".")[0].verdict[0] == "reproduced"
+
+
+def test_a_paper_without_a_ledger_is_told(project, capsys):
+    os.remove("figures/kube/ledger.csv")
+    assert made_book.main([]) == 0
+    assert "left out, for it has no ledger (make all): kube\n" in capsys.readouterr().err
+    os.remove("figures/omega_ucb/ledger.csv")
+    assert made_book.main([]) == 2 and "ledgers = []: there must be one" in capsys.readouterr().err
+
+
+def test_a_ledger_with_a_fault_is_refused_and_nothing_written(project, capsys):
+    file_rows(book("paper", "O", O1=3.0).assign(verdict="reproduced"), "figures/omega_ucb")
+    before = files()
+    assert made_book.main([]) == 2
+    assert "ledger of omega_ucb" in capsys.readouterr().err and files() == before
+
+
+def test_the_report_has_each_row_and_leads_to_its_cell(project):
+    assert made_book.main([]) == 0
+    report = made("REPRODUCTION.md")
+    assert "| a | primary | 0.5 | 10 | paper | reproduced |  | [7](notebooks/omega_ucb.ipynb#cell-id=here) |" in report
+    assert "| a | primary | 2 | 10 | paper | contradicted |  | [notebook](notebooks/kube.ipynb) |" in report
+    assert "| a | primary |  | 0 | paper | cannot be tested | missing: data |" in report
+    assert r"| [O1](#O1) | O1 \*holds\* \| mostly | section &lt;1&gt; | reproduced | 1 reproduced |" in report
+    assert "- reading *median*: medians" in report and "holds in [0, 1]." in report
+    links = re.findall(r"\]\(#(\w+)\)", report)
+    assert set(links) == {"omega_ucb", "kube", "O1", "O2", "K1"} == set(re.findall('<a id="(.*?)">', report))
+
+
+def test_the_readme_keeps_what_is_typed_and_tells_what_was_found(project):
+    assert made_book.main([]) == 0
+    before, results, after = re.split(f"{made_book.BEGIN}|{made_book.END}", made("README.md"))
+    assert (before, after) == ("typed\n", "\nmore\n")
+    assert "3 claims of the papers, judged" in results
+    assert "| [Toys](REPRODUCTION.md#omega_ucb) | 2 | 1 | 0 | 0 | 0 | 1 |" in results
+    assert "| all | 3 | 1 | 0 | 1 | 0 | 1 |" in results
+    assert "### Toys: a title" in results and "- **All** is well." in results
+    assert r"![They \*cross\* \[once\].](figures/kube/curves.png)" in results
+    assert results.count("###") == 1     # omega_ucb has told no story
+
+
+def test_a_question_of_ours_is_judged_and_not_counted(project):
+    Path("params/claims.yaml").write_text(yaml.safe_dump(CLAIMS | {"O2": {**CLAIMS["O2"], "ours": True}}))
+    assert made_book.main([]) == 0
+    readme, report = made("README.md"), made("REPRODUCTION.md")
+    assert "2 claims of the papers and 1 question of our own, judged case by case" in readme
+    assert "| [Toys](REPRODUCTION.md#omega_ucb) | 1 | 1 | 0 | 0 | 0 | 0 |" in readme
+    assert r"| [O2](#O2) | *ours:* O2 \*holds" in report and report.count("*ours:*") == 1
+
+
+def test_what_holds_only_when_repaired_is_counted_as_contradicted_and_shown_as_a_repair(project):
+    Path("params/claims.yaml").write_text(yaml.safe_dump(CLAIMS | {"K1": {**CLAIMS["K1"], "repairs": ["median"]}}))
+    kube = ledger.Ledger(ledger.load("params/claims.yaml", "K"), "paper")
+    kube.judge("K1", "a", 2.0, 10)
+    kube.judge("K1", "a", 0.5, 10, "median")
+    file_rows(kube.frame(), "figures/kube")
+    assert made_book.main([]) == 0
+    assert "| [Toys](REPRODUCTION.md#kube) | 1 | 0 | 0 | 1 | 0 | 0 |" in made("README.md")
+    report = made("REPRODUCTION.md")
+    assert "contradicted (reproduced when repaired: median)" in report and report.count("- repair *median*") == 1
+
+
+def test_findings_at_deep_scale_have_the_last_word_and_figures_stay(project):
+    Path("figures/deep/kube").mkdir(parents=True)
+    Path("figures/deep/kube/story.json").write_text(json.dumps({"figures": {"elsewhere": "x"}, "findings": ["Deep."]}))
+    assert made_book.main([]) == 0
+    readme = made("README.md")
+    assert "- Deep." in readme and "**All**" not in readme and "curves.png" in readme and "elsewhere" not in readme
+
+
+def test_the_readme_names_the_papers_at_deep_scale(project):
+    def told():
+        return re.findall("Verdicts and findings of (.*) are at deep scale", made_book.made(".")[0]["README.md"])
+
+    assert told() == []
+    file_rows(book("deep", "K", K1=3.0), "figures/deep/kube")
+    notebook = Path("notebooks/kube.ipynb")
+    notebook.write_text(made(notebook).replace("Toys: a title", "Knapsacks: a title"))
+    assert told() == ["Knapsacks"]
+    file_rows(book("deep", "O", O1=3.0), "figures/deep/omega_ucb")
+    assert told() == ["all papers"]
+
+
+def test_a_notebook_without_claims_may_tell_a_story(project):
+    Path("figures/extend").mkdir()
+    Path("figures/extend/story.json").write_text(json.dumps({"figures": {}, "findings": ["Yours."]}))
+    assert made_book.main([]) == 0
+    assert "- Yours." in made("README.md") and "#extend" not in made("README.md")
+
+
+@pytest.mark.parametrize(("written", "read"), [
+    ("1.34e+03 [9.9e+02, 12.5e+05]", "1,340 [990, 1,250,000]"), ("[0, 1e-09]", "[0, 1·10⁻⁹]"), ("22%", "22 %"),
+    ("from 3.6e+09 and 4.3e+11 rounds", "from 3.6·10⁹ and 4.3·10¹¹ rounds"), ("f5e+03x, 100 %", "f5e+03x, 100 %")])
+def test_numbers_are_written_as_they_are_read(written, read):
+    assert made_book._typeset(written) == read
+
+
+def test_a_check_writes_nothing_and_says_what_is_out_of_date(project, capsys):
+    before = files()
+    assert made_book.main(["--check"]) == 1
+    assert files() == before
+    assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "figures/ledger.csv", "REPRODUCTION.md", "README.md"]
+    assert made_book.main([]) == 0 and made_book.main(["--check"]) == 0
+    Path("README.md").write_text(made("README.md").replace("3 claims", "4 claims"))
+    assert made_book.main(["--check"]) == 1
+
+
+def test_an_interrupted_publication_is_completed_first_and_other_folders_are_left_alone(project):
+    told, other = Path("figures/kube/story.json"), Path("figures/suak")
+    other.mkdir(exist_ok=True)
+    publication._part(told).write_text(json.dumps({"figures": {}, "findings": ["Newer."]}))
+    (told.parent / publication.JOURNAL).write_text(json.dumps({"rename": [told.name], "remove": []}))
+    publication._part(other / "story.json").write_text("another run is writing this")
+    assert made_book.main([]) == 0 and "Newer." in made("README.md")
+    assert publication._part(other / "story.json").exists() and not (told.parent / publication.JOURNAL).exists()
+
+
+def test_a_second_time_writes_no_file(project, capsys):
+    made_book.main([])
+    before = {path: path.stat().st_mtime_ns for path in files()}
+    capsys.readouterr()
+    assert made_book.main([]) == 0 and capsys.readouterr().out == ""
+    assert {path: path.stat().st_mtime_ns for path in files()} == before
+
+
+def test_a_full_disk_leaves_every_file_whole(project, monkeypatch, capsys):
+    before = files()
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        assert made_book.main([]) == 2
+    assert {path: text for path, text in files().items() if path.suffix != publication.PART} == before
+    assert "No space left" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("damage", "said"), [
+    (lambda: Path("README.md").write_text(f"{made_book.END} {made_book.BEGIN}"), "marks"),
+    (lambda: Path("figures/kube/curves.png").unlink(), "curves")])
+def test_what_is_missing_is_refused_by_name(project, capsys, damage, said):
+    damage()
+    before = files()
+    assert made_book.main([]) == 2
+    assert said in capsys.readouterr().err and files() == before
+
+
+# The committed ledger. Each of these says what is wrong with it.
+
+LAST = {"omega_ucb": ("O", 14), "budget_ucb": ("B", 14), "kube": ("K", 9), "suak": ("S", 12), "cost_subsidy": ("C", 13)}
+COMMITTED = ledger.read(ROOT / "figures" / "ledger.csv")
+ALL_CLAIMS = ledger.load(ROOT / "params" / "claims.yaml")
+
+
+def rows_of(name):
+    return COMMITTED[COMMITTED.notebook == name].drop(columns="notebook").reset_index(drop=True)
+
+
+def cells_of(name):
+    return cells.cells(ROOT / "notebooks" / f"{name}.ipynb")
+
+
+def claims_of(name):
+    return {id: claim for id, claim in ALL_CLAIMS.items() if id.startswith(LAST[name][0])}
+
+
+def missing_numbers(rows, name):
+    """Numbers of claims in the paper's specification that no row judges under the primary reading."""
+    letter, last = LAST[name]
+    judged = {int(re.match(rf"{letter}(\d+)", id)[1]) for id in rows.id[rows.reading == "primary"]}
+    return sorted(set(range(1, last + 1)) - judged)
+
+
+def called(tree):
+    """The calls in a cell with the name of what is called."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [(getattr(call.func, "attr", getattr(call.func, "id", "")), call) for call in calls]
+
+
+def judged_ids(cells, claims):
+    """Claims that cells name where they judge, by the ledger's methods or by functions of the notebook that do."""
+    trees, verbs = [ast.parse(cell["source"]) for cell in cells], {"judge", "untestable"}
+    verbs |= {node.name for tree in trees for node in ast.walk(tree)
+              if isinstance(node, ast.FunctionDef) and verbs & {name for name, _ in called(node)}}
+    judging = [tree for tree in trees if verbs & {name for name, _ in called(tree)}]
+    found = {node.value for tree in judging for node in ast.walk(tree) if isinstance(node, ast.Constant)} & set(claims)
+    for name, call in (pair for tree in judging for pair in called(tree)):
+        if name in verbs and isinstance(call.args[0], ast.JoinedStr):     # an id put together
+            parts = [part.value if isinstance(part, ast.Constant) else r"\w+" for part in call.args[0].values]
+            found |= {id for id in claims if re.fullmatch("".join(parts), id)}
+    return found
+
+
+def differing_ids(rows, cells, claims):
+    """Claims that only one of ledger and notebook judges."""
+    return sorted(set(rows.id) ^ judged_ids(cells, claims))
+
+
+def strange_cells(rows, cells):
+    """Rows judged by a cell that the notebook does not have, or does not have any more."""
+    there = {digest(cell["source"]) for cell in cells}
+    return [f"{row.id}, {row.case}, {row.reading}" for row in rows.itertuples() if row.cell not in there]
+
+
+def by_question(rows):
+    rows = rows.astype(str)
+    rest = rows.drop(columns=made_book.QUESTION)
+    return dict(zip(map(tuple, rows[made_book.QUESTION].to_numpy()), map(tuple, rest.to_numpy()), strict=True))
+
+
+def differing_rows(rows, own, *deeper):
+    """Questions that the notebook's ledgers answer otherwise, or that only one side answers; a deeper one overrules."""
+    ours, theirs = by_question(rows), by_question(own)
+    for answers in deeper:
+        theirs |= by_question(answers[answers.verdict != ledger.UNTESTABLE])
+    return [question for question in ours | theirs if ours.get(question) != theirs.get(question)]
+
+
+PER_PAPER = pytest.mark.parametrize("name", LAST)
+
+
+@PER_PAPER
+def test_committed_verdicts_follow_from_their_numbers_and_no_claim_is_missing(name):
+    assert list(ledger.faults(rows_of(name), claims_of(name))) == []
+    assert missing_numbers(rows_of(name), name) == []
+
+
+@PER_PAPER
+def test_committed_rows_are_those_of_the_notebook_s_ledgers(name):
+    paths = [ROOT / "figures" / scale / name / "ledger.csv" for scale in ("", "deep")]
+    assert differing_rows(rows_of(name), *(ledger.read(path) for path in paths if path.exists())) == []
+
+
+@PER_PAPER
+def test_committed_rows_and_the_notebook_judge_the_same_claims(name):
+    assert differing_ids(rows_of(name), cells_of(name), claims_of(name)) == []
+
+
+@PER_PAPER
+def test_committed_rows_are_from_cells_of_the_committed_notebook(name):
+    assert strange_cells(rows_of(name), cells_of(name)) == [], "`make all` brings the ledger in line with the notebook"
+
+
+@pytest.mark.parametrize("manifest", sorted((ROOT / "figures").glob("**/manifest.json")),
+                         ids=lambda path: path.parent.relative_to(ROOT / "figures").as_posix())
+def test_committed_files_are_from_the_code_of_the_committed_notebook(manifest):
+    found = publication.manifest(manifest.parent)
+    runs = {found["files"][name]["run"] for name in found["files"] if "_standin" not in name}
+    code = {json.dumps(found["runs"][run]["code"]["notebook"]) for run in runs
+            if isinstance(found["runs"][run]["code"], dict)}
+    own = cells.notebook(ROOT / "notebooks" / f"{manifest.parent.name}.ipynb")
+    assert code == {json.dumps(own)}, "`make all` (or `make deep`) brings the figures in line with the notebook"
+    assert publication.audit(manifest.parent) == []
+
+
+def test_the_readme_and_the_report_are_up_to_date():
+    assert made_book.stale(ROOT, made_book.made(ROOT)[0]) == [], "`make all` mends it"
+    assert (ROOT / "REPRODUCTION.md").stat().st_size < 1_000_000
+
+
+# The same with deliberate faults: each is noticed.
+
+
+@pytest.fixture
+def rows():
+    return rows_of("kube")
+
+
+def test_a_changed_verdict_is_noticed(rows):
+    for number, row in rows.iloc[::5].iterrows():
+        for verdict in set(ledger.VERDICTS) - {row.verdict}:
+            changed = rows.loc[[number]].assign(verdict=verdict)
+            faults = ledger.faults(changed, {row.id: ALL_CLAIMS[row.id]})
+            assert any(fault.startswith(f"{row.id}, ") for fault in faults), (number, verdict)
+
+
+def test_a_missing_claim_is_noticed(rows):
+    without = rows[rows.id.str.rstrip("abcdef") != "K8"]
+    assert missing_numbers(without, "kube") == [8]
+    assert "K8: no row under the primary reading" in list(ledger.faults(without, claims_of("kube")))
+    assert "K8" in differing_ids(without, cells_of("kube"), claims_of("kube"))
+
+
+def test_a_missing_and_a_disagreeing_row_are_noticed(rows):
+    assert differing_rows(rows, rows) == []
+    assert len(differing_rows(rows.drop(3), rows)) == 1 == len(differing_rows(rows, rows.drop(3)))
+    changed = rows.copy()
+    changed.loc[3, "estimate"] *= 1.001
+    assert len(differing_rows(changed, rows)) == 1 == len(differing_rows(rows, rows, changed))
+
+
+def test_a_judgement_that_is_gone_from_the_notebook_or_was_edited_is_noticed(rows):
+    cells = cells_of("kube")
+    judging = next(cell for cell in cells if "K5a" in judged_ids([cell], {"K5a"}))
+    rows["cell"] = digest(judging["source"])
+    assert strange_cells(rows, cells) == []
+    without = [cell for cell in cells if cell is not judging]
+    assert "K5a" in differing_ids(rows, without, claims_of("kube"))
+    assert len(strange_cells(rows, without)) == len(rows)
+    judging["source"] += "  # more"
+    assert len(strange_cells(rows, cells)) == len(rows)
+
+
+# The deep profile.
+
+COUNTS = {"replications", "index_replications", "sweep_replications", "linear_replications", "box_replications",
+          "large_replications", "more", "few"}
+FEWER = {("suak", "replications"), ("cost_subsidy", "replications")}     # see the comments there
+
+
+@PER_PAPER
+def test_the_deep_profile_is_the_paper_profile_with_more_replications(name):
+    deep, paper = (yaml.safe_load((ROOT / "params" / profile / f"{name}.yaml").read_text())
+                   for profile in ("deep", "paper"))
+    changed = {key for key in deep | paper if deep.get(key) != paper.get(key)} - {"profile"}
+    assert changed <= COUNTS and changed
+    assert all(deep[key] >= 2000 for key in COUNTS & set(deep) if (name, key) not in FEWER)
+    assert all(deep[key] >= paper[key] for key in COUNTS & set(deep))

@@ -1,0 +1,218 @@
+"""The kernels: the lazy scan pulls what the full scan pulls, and what stops a run."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import FAMILIES, INDICES, INSTANCE, ORDER, run, stream
+
+import costbandits as cb
+from costbandits.engine import loops as engine
+from costbandits.engine.stacks import Stacks
+from costbandits.policies.base import Problem
+
+SHARES = np.arange(1, 41) / 40
+
+
+def same_runs(policy, bandit, marks, seed=0):
+    """Whether lazy and full scan agree in everything they note at every checkpoint."""
+    lazy, full = (run(policy, bandit, marks, seed, lazy=lazy) for lazy in (True, False))
+    assert lazy[0] == full[0] == engine.DONE
+    noted = ("pulls_at", "clock_at", "purse_at")
+    return all(np.array_equal(getattr(lazy[1], name), getattr(full[1], name)) for name in noted)
+
+
+@pytest.mark.parametrize("K", [1, 2, 10, 60])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_lazy_is_full_scan(family, K):
+    bandit = FAMILIES[family](K)(stream(7, K, INSTANCE))
+    marks = 1500 * np.median(bandit.cost_means) * SHARES
+    assert all(same_runs(policy, bandit, marks) for policy in INDICES.values())
+
+
+@cb.index
+def staircase(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    scale, decay, step, shift = params
+    if cost <= 0.0:
+        return np.inf
+    value = reward / cost + scale * np.log(t) / n**decay - shift
+    return np.floor(value / step) * step                   # coarse steps make ties, and keep the order in t
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(K=st.integers(1, 12), scale=st.floats(0, 3), decay=st.floats(0, 2), step=st.sampled_from([1e-9, 0.01, 1.0]),
+       shift=st.sampled_from([0.0, 2.5]), seed=st.integers(0, 2**32), family=st.sampled_from(sorted(FAMILIES)))
+def test_lazy_is_full_scan_for_any_rising_index(K, scale, decay, step, shift, seed, family):
+    bandit = FAMILIES[family](K)(np.random.default_rng(seed))
+    policy = cb.IndexPolicy(staircase, (scale, decay, step, shift), monotone=True)
+    assert same_runs(policy, bandit, 300 * bandit.cost_means.mean() * SHARES, seed)
+
+
+@cb.index
+def fading(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + 5.0 / n * np.exp(-t / 30.0)
+
+
+def test_broken_promise_of_monotony_is_caught():
+    study = {"stop": cb.Budget(100), "bandits": cb.instances.bernoulli(5)}
+    assert cb.simulate({"honest": cb.IndexPolicy(fading)}, **study).rounds[0, 0, -1] > 100
+    with pytest.raises(ValueError, match="'hasty' monotone = True: its index decreases while the arm rests"):
+        cb.simulate({"hasty": cb.IndexPolicy(fading, monotone=True)}, **study)
+
+
+@cb.index
+def slowly_fading(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / cost * (1.0 + 5.0 / np.sqrt(t * n)) if cost > 0.0 else np.inf
+
+
+def test_a_broken_promise_is_caught_where_it_made_no_difference():
+    """In the first replication, whose arms are the same either way; in others they are not."""
+    study = {"bandits": cb.instances.bernoulli(5), "stop": cb.Budget(300), "replications": 20}
+    honest = cb.simulate({"honest": cb.IndexPolicy(slowly_fading)}, **study).pulls[0, 0, -1]
+    order = stream(0, 0, ORDER).permutation(5)
+    bandit = cb.instances.bernoulli(5)(stream(0, 0, INSTANCE))
+    run = engine.Run(Stacks(bandit, 0, 0, order), 300 * SHARES, 10**6)
+    cb.IndexPolicy(slowly_fading).play(run, Problem.of(bandit, cb.Budget(300), order), None, lazy=True)
+    assert np.array_equal(run.n, honest[order])
+    with pytest.raises(ValueError, match="monotone = True: its index decreases while the arm rests"):
+        cb.simulate({"hasty": cb.IndexPolicy(slowly_fading, monotone=True)}, **study)
+
+
+@cb.index
+def until_the_end(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + np.sqrt(np.log(params[0] / (params[0] - t + 1)) / n)
+
+
+@cb.index
+def steeper_to_the_end(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + 1.0 / ((params[0] - t + 1) * n)
+
+
+@pytest.mark.parametrize("rule", [until_the_end, steeper_to_the_end])
+def test_an_index_is_not_asked_for_rounds_after_the_last(rule):
+    lazy, full = (cb.simulate({"mine": cb.IndexPolicy(rule, (500.0,), monotone=monotone)}, cb.instances.bernoulli(3),
+                              cb.Horizon(500), 5).pulls for monotone in (True, False))
+    assert np.array_equal(lazy, full)
+
+
+@cb.index
+def hopeless(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return -np.inf if n > params[0] else reward / n
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_an_index_may_be_minus_infinity(lazy):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Constant(1.0)] * 3)
+    status, table, _ = run(cb.IndexPolicy(hopeless, (4,)), bandit, 30, lazy=lazy)
+    # Five pulls each, then all are alike and the first position is pulled for good.
+    assert status == engine.DONE and table.n.tolist() == [20, 5, 5]
+
+
+@cb.index
+def level(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return constant
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_a_tie_goes_to_the_lowest_position(lazy):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 4, [cb.Constant(1.0)] * 4)
+    policy = cb.IndexPolicy(level, prepare=lambda problem: [0.0, 1.0, 1.0, 0.5])
+    assert run(policy, bandit, 50, lazy=lazy)[1].n.tolist() == [1, 47, 1, 1]
+
+
+@cb.index
+def broken(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return np.nan if t >= 12 and n > 1 else 1.0 / n
+
+
+@cb.choose
+def astray(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return int(params[0]) if t == 9 else (t - 1) % len(n)
+
+
+@cb.choose
+def asleep(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return -1
+
+
+FAULTS = {
+    "NaN": (cb.IndexPolicy(broken), "round 12: the index is not a number"),
+    "NaN, lazy": (cb.IndexPolicy(broken, monotone=True), r"round \d+: the index is not a number"),
+    "arm 3 of 3": (cb.ChoosePolicy(astray, (3,)), r"round 9: .* out of range; allowed are 0 to 2, -1 to skip and -2"),
+    "arm -3": (cb.ChoosePolicy(astray, (-3,)), r"round 9: .* out of range; allowed are 0 to 2, -1 to skip and -2"),
+    "no end": (cb.ChoosePolicy(asleep), "round 1001: the run did not end within max_rounds = 1000"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_faults_name_policy_replication_and_round(fault, n_jobs):
+    policy, message = FAULTS[fault]
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
+    first = "4" if n_jobs == 1 else "[45]"                  # of two at a time either may be first
+    with pytest.raises(RuntimeError, match=f"policy 'mine', replication {first}, {message}"):
+        cb.simulate({"fine": cb.MUCB(), "mine": policy}, bandit, cb.Budget(50), replications=[4, 5], max_rounds=1000,
+                    n_jobs=n_jobs)
+
+
+def test_the_longest_run_allowed():
+    bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)])
+    assert cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(300), max_rounds=300).rounds[0, 0, -1] == 300
+    with pytest.raises(RuntimeError, match=r"'m', replication 0, round 300: .*max_rounds = 299"):
+        cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(300), max_rounds=299)
+
+
+@cb.choose
+def every_third(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    memory[0] += 1.0
+    if memory[0] != t:
+        return -3                                          # the memory must survive a new page
+    return -1 if t % 3 == 0 else 0
+
+
+def test_skips_pass_time_and_memory_lasts():
+    bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)])
+    policy = cb.ChoosePolicy(every_third, memory=lambda K: 1)
+    runs = cb.simulate({"p": policy}, bandit, cb.Budget(1000), checkpoints=[0.002, 0.003, 1.0])
+    assert runs.pulls[0, 0, :, 0].tolist() == [2, 3, 1000]
+    assert runs.rounds[0, 0].tolist() == [2, 4, 1499] and runs.skips[0, 0].tolist() == [0, 1, 499]
+
+
+@cb.choose
+def counts_itself(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    first = t == 1 and n.sum() == 0 and reward.sum() == 0.0
+    known = problem[0] == 2.0 and params[1] == 0.5 and len(memory) == 6
+    return 1 if (first or n.sum() == t - 1) and known else -3
+
+
+def test_a_choice_is_told_what_prepare_knows():
+    policy = cb.ChoosePolicy(counts_itself, (0.25, 0.5), memory=lambda K: 3 * K, prepare=lambda problem: [problem.K])
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
+    assert cb.simulate({"p": policy}, bandit, cb.Budget(20)).pulls[0, 0, -1].tolist() in ([0, 20], [20, 0])
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_a_run_resumed_after_every_pull_is_the_same(K):
+    """Kernels return when a stack is empty; with pages of two pairs that happens all the time."""
+    bandit = cb.instances.beta(K)(np.random.default_rng(8))
+    order = np.arange(K)
+    for policy in (cb.OmegaUCB(), cb.BTS()):
+        runs = [run(policy, bandit, 30 * SHARES, stacks=Stacks(bandit, 0, 0, order, page))[1] for page in (2, 1024)]
+        assert np.array_equal(runs[0].pulls_at, runs[1].pulls_at)
+        assert np.array_equal(runs[0].purse_at, runs[1].purse_at)
+
+
+def test_a_rule_of_the_library_is_compiled_into_the_loop_once():
+    """What is on disk serves the next process, until the loop's file or the rule's is edited."""
+    for policy, loop in ((cb.MUCB(), engine.lazy_scan), (cb.KUBE(), cb.KUBE.loop)):
+        assert engine.around(loop, policy.rule).compiled.signatures            # now it is on disk
+        anew = engine.around.__wrapped__(loop, policy.rule)
+        assert sum(anew.compiled.stats.cache_hits.values()) == 1
+        files = engine.__file__, loop.py_func.__code__.co_filename, policy.rule.py_func.__code__.co_filename
+        stamp = anew.compiled._cache._cache_file._source_stamp
+        assert all((os.stat(file).st_mtime, os.stat(file).st_size) in stamp for file in files)
+    typed = engine.around(engine.lazy_scan, staircase)
+    assert typed is engine.around(engine.lazy_scan, staircase) and not typed.cache
+    assert typed is not engine.around(engine.lazy_scan, fading)

@@ -1,0 +1,271 @@
+"""What changes the digest of a policy, a law or a function, and what does not."""
+
+import ast
+import fnmatch
+import functools
+import re
+import types
+from collections import deque
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pytest
+from reference import POLICIES
+
+import costbandits as cb
+from costbandits.engine import fingerprint
+from costbandits.studies import keys
+
+SOURCE = '''
+import costbandits as cb
+import numpy as np
+
+SCALE = 2.0                  # a global number
+TABLE = np.array([1.0, 2.0])
+KINDS = {"a", "b"}
+
+def helper(x):
+    """Say what it does."""
+    return SCALE * x
+
+def outer(shift):
+    @cb.index
+    def rule(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+        return (reward + shift * t) / n + params[0]
+    return rule
+
+class Law:
+    """A law of one's own."""
+    support = (0.0, 1.0)
+    weights = [0.5, 0.5]
+
+    def __init__(self, p):
+        self.p = p
+
+    @property
+    def mean(self):
+        return helper(self.p) / 2.0
+
+    def sample(self, rng, size):
+        return (rng.random(size) < self.p) * TABLE[0]
+
+class Mine(cb.policies.base.IndexRule):
+    rule = staticmethod(outer(0.5))
+
+    def prepare(self, problem):
+        return helper(problem.cost_means)
+
+def kept(runs):
+    """What is kept of a run."""
+    return {"x": helper(runs.reward), "kinds": len(KINDS)}
+'''
+
+
+@functools.cache
+def digests(source=SOURCE):
+    """Digests of everything one might hand to `simulate`, as defined by a source text."""
+    module = types.ModuleType("typed_by_hand")
+    exec(compile(source, "typed_by_hand", "exec"), vars(module))
+    things = {"policy": cb.IndexPolicy(module.outer(0.5), (1.0,)), "class": module.Mine(), "law": module.Law(0.3),
+              "function": module.kept}
+    return {name: fingerprint.digest(thing) for name, thing in things.items()}
+
+
+def test_how_results_are_shown_decides_nothing():
+    source = "class Runs:\n    def rounds(self):\n        return 1\n"
+    shown = source + "\n    def __repr__(self):\n        return 'Runs'\n"
+    bare, more, other = (ast.dump(keys._without_words(ast.parse(text)))
+                         for text in (source, shown, source.replace("1", "2")))
+    assert bare == more != other
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("# a global number", "# some global number"),
+    ('"""Say what it does."""', '"""Say it\n\n    at greater length."""'),
+    ('"""A law of one\'s own."""', '"""A law."""'),
+    ('"""What is kept of a run."""', '"""What is kept."""'),
+    ("def helper", "\n\n# moved down\n\ndef helper"),
+    ("return (reward + shift * t) / n + params[0]", "return ((reward + shift * t) / n\n                + params[0])"),
+])
+def test_words_and_layout_change_nothing(old, new):
+    assert SOURCE.count(old) == 1
+    assert digests(SOURCE.replace(old, new)) == digests()
+
+
+@pytest.mark.parametrize(("old", "new", "changed"), [
+    ("(reward + shift * t)", "(reward - shift * t)", "policy class"),                # a formula
+    ("SCALE = 2.0", "SCALE = 3.0", "class law function"),                            # a global of a helper
+    ("return SCALE * x", "return SCALE + x", "class law function"),                  # a helper
+    ("outer(0.5))", "outer(0.25))", "class"),                                        # a closure
+    ("np.array([1.0, 2.0])", "np.array([1.0, 2.5])", "law"),                         # a global array
+    ('{"a", "b"}', '{"a", "c"}', "function"),                                        # a global set
+    ("helper(problem.cost_means)", "problem.cost_means", "class"),                   # a method
+    ("helper(self.p) / 2.0", "helper(self.p) / 4.0", "law"),                         # a property
+    ("[0.5, 0.5]", "[0.4, 0.6]", "law"),                                             # a class attribute
+    ("support = (0.0, 1.0)", "support = (0.0, 2.0)", "law"),
+    ("rule = staticmethod", "monotone = False\n    rule = staticmethod", "class"),
+])
+def test_what_decides_results_changes_the_digest(old, new, changed):
+    assert SOURCE.count(old) == 1
+    before, after = digests(), digests(SOURCE.replace(old, new))
+    assert {name for name in before if before[name] != after[name]} == set(changed.split())
+
+
+@pytest.mark.parametrize("wrapper", ["functools.cache", "functools.lru_cache(maxsize=3)", "functools.singledispatch"])
+def test_a_helper_behind_a_wrapper_counts(wrapper):
+    """Of a cache that is filled, too."""
+    source = "import functools\n" + SOURCE.replace("def helper", f"@{wrapper}\ndef helper")
+    module = types.ModuleType("typed_by_hand")
+    exec(source, vars(module))
+    before = fingerprint.digest(module.kept)
+    assert module.helper(1.0) == 2.0 and fingerprint.digest(module.kept) == before == digests(source)["function"]
+    for old, new in (("return SCALE * x", "return SCALE + x"), ("SCALE = 2.0", "SCALE = 3.0")):
+        assert digests(source.replace(old, new))["function"] != before
+
+
+def test_another_case_of_a_dispatched_helper_counts():
+    def of(result):
+        source = ("import functools\n" + SOURCE.replace("def helper", "@functools.singledispatch\ndef helper")
+                  + f"\n@helper.register\ndef _(x: int):\n    return {result}\n")
+        return digests(source)["function"]
+
+    assert of(1) != of(2)
+
+
+def test_cached_helpers_of_the_library_and_of_python_go_by_name():
+    for helper in (fingerprint._own_class, fnmatch._compile_pattern):
+        named = (helper.__module__, helper.__name__)
+        assert fingerprint.digest(helper) == fingerprint.digest(named)
+
+
+def test_the_present_value_of_a_global_counts():
+    """In a notebook a cell below may redefine what a class or function above uses."""
+    module = types.ModuleType("typed_by_hand")
+    exec(SOURCE, vars(module))
+    before = fingerprint.digest(module.Mine())
+    module.SCALE = 5.0
+    assert fingerprint.digest(module.Mine()) != before
+
+
+@cb.index
+def flat(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return params[0] + constant
+
+
+@cb.choose
+def random_arm(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return int(rng.random() * len(n))
+
+
+def different():
+    """Things of which no two may have the same digest."""
+    yield from POLICIES.values()
+    yield from (cb.OmegaUCB(0.26), *(cb.BudgetUCB(*options) for options in ((0.1,), (0.2,), (0.1, 2.0))))
+    for options in ({}, {"params": (1.0,)}, {"params": (1.0, 0.0)}, {"params": (2.0,)}, {"monotone": True},
+                    {"prepare": lambda problem: np.zeros(problem.K)}, {"prepare": lambda problem: np.ones(problem.K)}):
+        yield cb.IndexPolicy(flat, **options)
+    for options in ({}, {"params": (1.0,)}, {"memory": lambda K: K}, {"memory": lambda K: 2 * K}):
+        yield cb.ChoosePolicy(random_arm, **options)
+    yield from (cb.Budget(1.0), cb.Budget(2.0), cb.Bernoulli(0.5), cb.Beta(0.5, 1), cb.TruncatedNormal(0, 1, 0, 1),
+                cb.TruncatedNormal(0, 1, 0, 2))
+    yield from (None, 0, False, 0.0, -0.0, 1, True, 1.0, "1", b"1", np.int32(1))
+    yield from ((1,), [(1,)], {1}, {1: 1}, (1, 1), ((1,), 1))
+    yield from (np.zeros(2), np.zeros(2, int), np.zeros((1, 2)), np.ones(2), np.array([None, 1]))
+    yield from (Fraction(1, 3), Fraction(2, 3), range(3), range(4), deque([1]), deque([2]), np.sin, np.cos)
+    yield from (np.random.default_rng(1).bit_generator, np.random.default_rng(2).bit_generator, np.dtype("f4"))
+    yield from (max, min, re.compile("a"), re.compile("b"), np, re, Fraction, deque)
+    yield from (partial(max, 1), partial(max, 2), partial(max, key=abs), partial(min, 1))
+    yield from ([].append, [1].append, deque([1]).append, "a".join, Fraction(1, 3).limit_denominator)
+
+
+def test_no_two_have_the_same_digest():
+    found = [(thing, fingerprint.digest(thing)) for thing in different()]
+    assert [(a, b) for (a, x), (b, y) in combinations(found, 2) if x == y] == []
+    assert [digest for _, digest in found] == [fingerprint.digest(thing) for thing, _ in found]
+
+
+def test_what_is_merely_cached_changes_nothing():
+    policy, law = cb.UCBSCPlus(), cb.TruncatedNormal(0, 1, 0, 1)
+    before = fingerprint.digest(policy, law)
+    assert len(policy.parameters) == 0 and law.mean < 0.5
+    assert fingerprint.digest(policy, law) == before
+
+
+class Chicken:
+    def makes(self):
+        return Egg
+
+
+class Egg:
+    def makes(self):
+        return Chicken
+
+
+def test_circles_end():
+    chain = types.SimpleNamespace()
+    chain.next = chain
+    things = (Chicken(), Egg(), chain, test_circles_end)
+    assert len({fingerprint.digest(thing) for thing in things}) == len(things)
+
+
+def test_what_cannot_be_read_is_refused():
+    with open(__file__) as file, pytest.raises(ValueError, match="content can't be read"):
+        fingerprint.digest(lambda: file)
+
+
+def test_instances_by_their_laws():
+    class Law(cb.Bernoulli):
+        def sample(self, rng, size):
+            return 1.0 - super().sample(rng, size)
+
+    half, third = cb.Bernoulli(0.5), cb.Bernoulli(1 / 3)
+    arms = (([half], [third]), ([third], [half]), ([half], [Law(1 / 3)]), ([half], [Law(0.5)]),
+            ([half] * 2, [third] * 2), ([half], [cb.Constant(0.5)]))
+    bandits = [cb.Bandit(*each) for each in arms]
+    assert len({keys.instance(bandit) for bandit in bandits}) == len(bandits)
+    again = cb.Bandit([cb.Bernoulli(0.5)], [Law(1 / 3)])
+    assert keys.instance(bandits[2]) == keys.instance(again)
+
+
+UNRELATED = 1
+
+
+def through_the_package(runs):
+    return cb.regret.budgeted(runs), cb.regret.knapsack(runs)
+
+
+def by_an_import_of_its_own(runs):
+    from costbandits.analysis.regret import budgeted, knapsack
+    return [budgeted(runs) for _ in range(2)], knapsack(runs)
+
+
+def by_another_import(runs):
+    import costbandits.analysis.regret as ours
+    return ours.budgeted(runs), ours.knapsack(runs)
+
+
+@pytest.mark.parametrize("function", [through_the_package, by_an_import_of_its_own, by_another_import])
+@pytest.mark.parametrize("edited", ["regret.budgeted", "optimum.knapsack"])
+def test_what_a_function_calls_counts_however_it_gets_there(function, edited, monkeypatch):
+    """`regret.knapsack` imports `optimum` when it is called."""
+    before = fingerprint.digest(function)
+    assert fingerprint.digest(function) == before
+    monkeypatch.setattr(f"costbandits.{edited}", lambda *arguments: 0)
+    assert fingerprint.digest(function) != before
+
+
+def reads_an_attribute(thing):
+    return thing.UNRELATED, [thing.UNRELATED for _ in range(2)]
+
+
+def reads_the_global():
+    return [UNRELATED for _ in range(2)]
+
+
+def test_a_global_counts_where_it_is_read_and_not_where_an_attribute_has_its_name(monkeypatch):
+    before = [fingerprint.digest(function) for function in (reads_an_attribute, reads_the_global)]
+    monkeypatch.setitem(globals(), "UNRELATED", 2)
+    after = [fingerprint.digest(function) for function in (reads_an_attribute, reads_the_global)]
+    assert before[0] == after[0] and before[1] != after[1]

@@ -1,0 +1,327 @@
+"""Hard budgets, KUBE, fractional KUBE and epsilon-first: known answers, literal transcriptions, what is refused."""
+
+from math import floor, inf, log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import INDICES, INSTANCE, ORDER, POLICY, REWARD, stream
+
+import costbandits as cb
+from costbandits.engine import loops as engine
+from costbandits.engine.stacks import Stacks
+from costbandits.policies import kube
+from costbandits.policies.base import Problem
+
+
+def bandit_of(costs, means):
+    return cb.Bandit([cb.Beta(4 * m, 4 * (1 - m)) for m in means], [cb.Constant(c) for c in costs])
+
+
+def instance(rng, K, low=1.0, high=20.0):
+    return bandit_of(rng.uniform(low, high, K), rng.uniform(0.05, 0.95, K))
+
+
+FAMILY = cb.instances.knapsack(5)
+POLICIES = {"KUBE": cb.KUBE(), "KUBE 40": cb.KUBE(40.0), "fractional": cb.FractionalKUBE(), "eps": cb.EpsilonFirst(0.2)}
+
+
+# ---- literal transcriptions -------------------------------------------------------------------------
+
+class Literal:
+    """Players that see an arm's rewards as a list, the known costs and what is left of the budget."""
+
+    def __init__(self, costs, budget):
+        self.costs, self.budget, self.seen = costs, budget, [[] for _ in costs]
+
+    def affordable(self, spent):
+        return [k for k, cost in enumerate(self.costs) if spent + cost <= self.budget]
+
+    def first_pull(self, spent):
+        return next((k for k in self.affordable(spent) if not self.seen[k]), None)
+
+
+class LiteralKUBE(Literal):
+    """Algorithm 1 of Tran-Thanh et al. (2012), sorting all arms in every round."""
+
+    scale, random = 1.0, True
+
+    def choose(self, t, spent, rng):
+        if (arm := self.first_pull(spent)) is not None:
+            return arm
+        arms = [k for k in range(len(self.costs)) if self.seen[k]]
+        bound = {k: np.cumsum(self.seen[k])[-1] / len(self.seen[k]) / self.scale
+                 + sqrt(2 * log(t) / len(self.seen[k])) for k in arms}
+        rest, filling = self.budget - spent, []
+        for k in sorted(arms, key=lambda k: -(bound[k] / self.costs[k])):
+            if k in self.affordable(spent) and rest >= self.costs[k]:
+                filling.append((k, floor(rest / self.costs[k])))
+                rest -= filling[-1][1] * self.costs[k]
+        if len(filling) == 1 or not self.random:
+            return filling[0][0]
+        at = rng.random() * sum(m for _, m in filling)
+        for k, m in filling:
+            if at < m:
+                return k
+            at -= m
+
+
+class LiteralKUBE40(LiteralKUBE):
+    scale = 40.0
+
+
+class LiteralFractional(LiteralKUBE):
+    random = False
+
+
+class LiteralEpsilonFirst(Literal):
+    """Sweeps within a fifth of the budget, then the density-ordered greedy plan for the rest, written out at once."""
+
+    plan, at = None, 0
+
+    def choose(self, t, spent, rng):
+        while self.plan is None:
+            order = [(self.at + i) % len(self.costs) for i in range(len(self.costs))]
+            fits = [k for k in order if spent + self.costs[k] <= 0.2 * self.budget]
+            if fits:
+                self.at = fits[0] + 1
+                return fits[0]
+            mean = [np.cumsum(x)[-1] / len(x) if x else -inf for x in self.seen]
+            self.plan = sorted(range(len(self.costs)), key=lambda k: -mean[k] / self.costs[k])
+        return next(k for k in self.plan if k in self.affordable(spent))
+
+
+LITERAL = {"KUBE": LiteralKUBE, "KUBE 40": LiteralKUBE40, "fractional": LiteralFractional, "eps": LiteralEpsilonFirst}
+
+
+def literal_trajectory(player, bandit, budget, seed, samples=2000):
+    """Pulls until nothing is affordable, at positions of the replication's order."""
+    order = stream(seed, 0, ORDER).permutation(bandit.K)
+    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), samples) for arm in order]
+    player, rng, spent, pulled = player(bandit.cost_means[order], budget), stream(seed, 0, POLICY), 0.0, []
+    while player.affordable(spent):
+        arm = player.choose(len(pulled) + 1, spent, rng)
+        player.seen[arm].append(rewards[arm][len(player.seen[arm])])
+        spent += player.costs[arm]
+        pulled.append(arm)
+    return pulled
+
+
+def play(policy, bandit, budget, seed, max_rounds=10**6):
+    order = stream(seed, 0, ORDER).permutation(bandit.K)
+    costs = bandit.cost_means[order]
+    run = engine.Run(Stacks(bandit, seed, 0, order), [budget], max_rounds, costs, budget)
+    return policy.play(run, Problem(bandit.K, costs, budget, True, True), stream(seed, 0, POLICY)), run
+
+
+def trajectory(policy, bandit, budget, seed, rounds):
+    counts = [np.zeros(bandit.K, int)]
+    for limit in range(1, rounds + 1):
+        status, run = play(policy, bandit, budget, seed, limit)
+        assert status == engine.TOO_LONG
+        counts.append(run.n.copy())
+    status, run = play(policy, bandit, budget, seed)
+    assert status == engine.DONE and run.clock[0] == rounds
+    return np.diff(counts, axis=0).argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("label", POLICIES)
+def test_pull_for_pull(label):
+    draws = 0
+    for seed, (K, budget) in enumerate([(2, 300.0), (3, 40.0), (6, 900.0), (12, 700.0), (8, 20.0)]):
+        bandit = instance(stream(11, seed, INSTANCE), K)
+        literal = literal_trajectory(LITERAL[label], bandit, budget, seed)
+        draws += len(literal)
+        assert trajectory(POLICIES[label], bandit, budget, seed, len(literal)) == literal
+    assert draws > 200
+
+
+def test_kube_really_draws():
+    """KUBE parts from fractional KUBE well before the end in some such runs, or the above would test little."""
+    early = 0
+    for seed in range(60):
+        bandit = instance(stream(12, seed, INSTANCE), 4)
+        paths = [literal_trajectory(player, bandit, 120.0, seed) for player in (LiteralKUBE, LiteralFractional)]
+        apart = [i for i, (a, b) in enumerate(zip(*paths, strict=False)) if a != b]
+        early += bool(apart) and apart[0] < len(paths[0]) - 5
+    assert early >= 5
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32), K=st.integers(1, 12), budget=st.floats(0.1, 400), low=st.floats(0.05, 5),
+       spread=st.floats(0, 20), label=st.sampled_from(sorted(POLICIES)))
+def test_the_lazy_and_the_literal_choice_agree(seed, K, budget, low, spread, label):
+    bandit = instance(np.random.default_rng(seed), K, low, low + spread)
+    literal = literal_trajectory(LITERAL[label], bandit, budget, seed, samples=10_000)
+    _, run = play(POLICIES[label], bandit, budget, seed)
+    assert run.n.tolist() == np.bincount(literal, minlength=K).tolist()
+
+
+# ---- known answers ----------------------------------------------------------------------------------
+
+def test_density_by_hand():
+    # t = 16, n = 2: sqrt(2 log 16 / 2) = sqrt(2.7725887222) = 1.6651092223; (3/2 + 1.6651092223) / 5
+    assert kube.density(16, 2, 3.0, 0, 0, 0, 5.0, np.array([1.0])) == pytest.approx(0.633021844463, rel=1e-11)
+    # rewards divided by 40 first: (3/80 + 1.6651092223) / 5
+    assert kube.density(16, 2, 3.0, 0, 0, 0, 5.0, np.array([40.0])) == pytest.approx(0.340521844463, rel=1e-11)
+    assert kube.density(1, 0, 0.0, 0, 0, 0, 5.0, np.array([1.0])) == inf
+
+
+def test_filling_by_hand():
+    # Round t = 1 has no bonus: densities 6/3 = 2, 5/2 = 2.5 and 1/1. Of 10 - 1 = 9: four of arm 1, then one of arm 2.
+    n, sums, costs = np.ones(3, np.int64), np.zeros((4, 3)), np.array([3.0, 2.0, 1.0])
+    sums[0] = 6, 5, 1
+    arms, counts = np.zeros(3, np.int64), np.zeros(3)
+    kinds = kube.fill(kube.density, 0, 1.0, 10.0, n, sums, costs, np.array([1.0]), arms, counts)
+    assert (kinds, arms[:2].tolist(), counts[:2].tolist()) == (2, [1, 2], [4, 1])
+    assert [kube.draw(u, kinds, arms, counts) for u in (0.0, 0.79, 0.81, 0.99)] == [1, 1, 2, 2]
+    # 0.5 is left: nothing fits.
+    assert kube.fill(kube.density, 0, 9.5, 10.0, n, sums, costs, np.array([1.0]), arms, counts) == 0
+
+
+def test_kube_draws_each_item_of_the_filling_equally_often():
+    """4 of 5 items are the densest arm; 5 standard errors, a false alarm once in a million."""
+    bandit = cb.Bandit([cb.Constant(5.0), cb.Constant(0.5)], [cb.Constant(2.0), cb.Constant(1.0)])
+    first = 0
+    for seed in range(2000):
+        order = stream(seed, 0, ORDER).permutation(2)
+        # After a pull of each, 9 are left: densities near 5/2 and 1/2: four of the one, then one of the other.
+        _, run = play(cb.KUBE(), bandit, 12.0, seed, max_rounds=3)
+        first += run.n[list(order).index(0)] == 2
+    assert abs(first / 2000 - 0.8) < 5 * sqrt(0.8 * 0.2 / 2000)
+
+
+def test_epsilon_first_by_hand():
+    # Explore with 5 of 25: costs 2, 1 fit as 2 + 1 + 2. Then 20 are left for the denser arm: ten pulls at 2.
+    bandit = cb.Bandit([cb.Constant(3.0), cb.Constant(1.0)], [cb.Constant(2.0), cb.Constant(1.0)])
+    counts = {tuple(cb.simulate({"e": cb.EpsilonFirst(0.2)}, bandit, cb.HardBudget(25), seed=seed).pulls[0, 0, -1])
+              for seed in range(8)}
+    # In the other order of arms 1 + 2 + 1 is spent, and one more at cost 1: 20 are left as well.
+    assert counts == {(12, 1), (11, 3)}
+
+
+def test_epsilon_too_small_is_told_not_raised():
+    runs = cb.simulate({"e": cb.EpsilonFirst(0.01)}, cb.instances.knapsack(20), cb.HardBudget(500), 3)
+    assert (runs.unpulled[0, :, -1] > 10).all() and (runs.rounds[0, :, -1] > 20).all()
+
+
+# ---- hard budgets -----------------------------------------------------------------------------------
+
+EVERYONE = {**POLICIES, **INDICES}
+
+
+@pytest.mark.parametrize("label", EVERYONE)
+def test_the_budget_is_never_exceeded(label):
+    """And at the end no arm is affordable, whatever the policy, the costs and the budget."""
+    rng = np.random.default_rng(5)
+    for seed in range(60):
+        K = int(rng.integers(1, 9))
+        bandit = bandit_of(rng.choice([0.1, 0.3, 0.7, 1.0], K) if seed % 2 else rng.uniform(0.05, 1, K), rng.random(K))
+        budget = float(rng.choice([0.3, 1.0, 2.5, 7.0, 30.0]))
+        runs = cb.simulate({label: EVERYONE[label]}, bandit, cb.HardBudget(budget), seed=seed, checkpoints=5)
+        assert (runs.spent <= budget).all()
+        assert (runs.spent[0, 0, -1] + bandit.cost_means > budget).all()
+        assert (np.diff(runs.rounds[0, 0]) >= 0).all() and runs.rounds[0, 0, -1] == runs.pulls[0, 0, -1].sum()
+
+
+def test_a_budget_below_every_cost_means_no_pull():
+    runs = cb.simulate(POLICIES, FAMILY, cb.HardBudget(0.5), 3)
+    assert not runs.pulls.any() and not runs.spent.any() and not cb.regret.knapsack(runs).any()
+
+
+def test_exact_fit():
+    # Costs 1 and 2 into 7: everything is spent to the last unit.
+    bandit = bandit_of([1.0, 2.0], [0.5, 0.5])
+    assert (cb.simulate(POLICIES, bandit, cb.HardBudget(7), 20).spent[:, :, -1] == 7).all()
+
+
+def test_lazy_scan_is_full_scan_under_a_hard_budget():
+    for seed in range(20):
+        bandit = instance(np.random.default_rng(seed), 7, 1, 9)
+        order = np.arange(7)
+        runs = [engine.Run(Stacks(bandit, seed, 0, order), 200 * np.arange(1, 9) / 8, 10**6, bandit.cost_means, 200.0)
+                for _ in range(2)]
+        problem = Problem(7, bandit.cost_means, 200.0, True, True)
+        for run, lazy in zip(runs, (True, False), strict=True):
+            assert cb.FractionalKUBE().play(run, problem, None, lazy=lazy) == engine.DONE
+        assert np.array_equal(runs[0].pulls_at, runs[1].pulls_at) and np.array_equal(runs[0].n, runs[1].n)
+
+
+@cb.choose
+def spendthrift(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return int(np.argmax(problem))
+
+
+def test_an_unaffordable_arm_is_reported_by_policy_replication_and_round():
+    bandit = bandit_of([3.0, 1.0], [0.5, 0.5])
+    with pytest.raises(RuntimeError, match=r"policy 'mine', replication 0, round \d+: .* would exceed the budget"):
+        policy = cb.ChoosePolicy(spendthrift, prepare=lambda problem: problem.cost_means)
+        cb.simulate({"mine": policy}, bandit, cb.HardBudget(10))
+
+
+@pytest.mark.parametrize("cost", [cb.Bernoulli(0.5), cb.Beta(1, 1), cb.Discrete((1.0,), (1.0,))])
+def test_costs_must_be_known(cost):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0), cost])
+    with pytest.raises(ValueError, match=r"cost of arm 1 = .*under a hard budget every cost must be known"):
+        cb.simulate(POLICIES, bandit, cb.HardBudget(10))
+
+
+def test_the_filling_ends_where_rounding_leaves_room_for_one_more():
+    """floor(rest / c) is one too few here, and the arm would stand in the filling twice."""
+    cost, budget = np.array([18.196488875661576]), 69292.22963851927
+    arms, counts = np.zeros(1, np.int64), np.zeros(1)
+    sums = np.array([[3.0], [0.0], [0.0], [0.0]])
+    assert kube.fill(engine.ready(kube.density, engine.INDEX), 5, 0.0, budget, np.array([4]), sums, cost,
+                     np.array([1.0]), arms, counts) == 1
+    assert arms[0] == 0 and counts[0] == 3807 and budget - 3807 * cost[0] >= cost[0]
+
+
+@pytest.mark.parametrize("policy", [cb.KUBE(), cb.FractionalKUBE(), cb.EpsilonFirst(0.1)])
+def test_policies_that_need_known_costs_say_so(policy):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Bernoulli(0.5)] * 2)
+    with pytest.raises(ValueError, match=r"must know every cost in advance|needs HardBudget"):
+        cb.simulate({"p": policy}, bandit, cb.Budget(10))
+
+
+def test_a_cost_of_zero_is_refused():
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0), cb.Constant(0.0)])
+    with pytest.raises(ValueError, match=r"expected cost of arm 1 = 0\.0"):
+        cb.simulate(POLICIES, bandit, cb.HardBudget(10))
+
+
+@pytest.mark.parametrize("epsilon", [0, 1, -0.1, 1.5, float("nan"), "a", True])
+def test_epsilon_must_be_between_0_and_1(epsilon):
+    with pytest.raises(ValueError, match=r"epsilon = .* must be a number in \(0, 1\)"):
+        cb.EpsilonFirst(epsilon)
+
+
+@pytest.mark.parametrize("make", [cb.KUBE, cb.FractionalKUBE, cb.HardBudget])
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), inf, "a"])
+def test_scale_and_budget_must_be_positive(make, bad):
+    with pytest.raises(ValueError, match="must be a finite number above 0"):
+        make(bad)
+
+
+# ---- regret -----------------------------------------------------------------------------------------
+
+def test_knapsack_regret_by_hand():
+    # Means 3 and 1, costs 2 and 1, budget 5: the best plan is two of the first and one of the second, worth 7.
+    bandit = cb.Bandit([cb.Constant(3.0), cb.Constant(1.0)], [cb.Constant(2.0), cb.Constant(1.0)])
+    runs = cb.simulate(POLICIES, bandit, cb.HardBudget(5), 5, checkpoints=5)
+    regret = cb.regret.knapsack(runs)
+    assert regret.shape == runs.spent.shape
+    assert np.allclose(regret, 7 - runs.pulls @ np.array([3.0, 1.0]))
+    assert (regret >= -1e-12).all() and (np.diff(regret, axis=-1) <= 0).all()
+
+
+def test_knapsack_regret_needs_a_hard_budget():
+    runs = cb.simulate({"i": cb.IUCB()}, bandit_of([1.0, 0.5], [0.5, 0.5]), cb.Budget(5))
+    with pytest.raises(ValueError, match="must be a HardBudget"):
+        cb.regret.knapsack(runs)
+
+
+@pytest.mark.parametrize("label", POLICIES)
+def test_no_policy_expects_more_than_the_optimum(label):
+    runs = cb.simulate({label: POLICIES[label]}, FAMILY, cb.HardBudget(60), 200)
+    assert (cb.regret.knapsack(runs)[..., -1] >= -1e-9).all()
