@@ -50,3 +50,8 @@ def count(name, value, low=1):
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     require(whole and value >= low, name, value, f"must be a whole number, {low} or more")
     return int(value)
+
+
+def ours(thing):
+    """Whether a class or a function is the library's own."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]

@@ -25,7 +25,7 @@ class StopRule:
 
     hard, rate, horizon = False, None, None
 
-    def marks(self, fractions):
+    def due(self, fractions):
         """The spending at which each checkpoint is due, shape of `fractions`."""
         return np.asarray(fractions) * self.total * (1 - ROUNDING)
 
@@ -91,7 +91,7 @@ class HardBudget(Budget):
 class _Rounds(StopRule):
     """A run of `horizon` rounds, whatever was spent."""
 
-    def marks(self, fractions):
+    def due(self, fractions):
         return np.full(np.shape(fractions), np.inf)
 
     def ends(self, fractions):

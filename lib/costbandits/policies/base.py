@@ -194,10 +194,10 @@ class IndexRule(Policy):
 
     def rises(self, run, problem):
         """Whether no arm's index, as the run has left the arm, falls anywhere over the rounds of the run."""
-        constant, last = _floats(self.prepare(problem)), int(run.clock[0])
-        for k in np.flatnonzero(run.n):
-            rounds = np.unique(np.geomspace(run.n[k] + 1, last, 64).astype(int)).tolist()
-            arm = run.n[k], *run.sums[:, k], constant[k], self.parameters
+        constant, (n, sums, now) = _floats(self.prepare(problem)), run.state
+        for k in np.flatnonzero(n):
+            rounds = np.unique(np.geomspace(n[k] + 1, int(now.rounds), 64).astype(int)).tolist()
+            arm = n[k], *sums[:, k], constant[k], self.parameters
             with np.errstate(all="ignore"):     # without compilation
                 values = np.array([self.rule(t, *arm) for t in rounds])
                 if (values[1:] < values[:-1] - engine.SLACK * np.abs(values[:-1])).any():

@@ -13,111 +13,135 @@ feasible ones, whose score is at least 1 - alpha times the largest. What the pap
 
 from dataclasses import dataclass
 from math import ceil, inf, log, sqrt
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
-from numba import types as T
 
 from ..checks import ROUNDING, count, require, share
-from ..engine.loops import RUNNING, kernel, pull, settle
+from ..engine.compilation import compiled_for
+from ..engine.loops import RUNNING, checkpoint, pull
+from ..engine.state import new_record
 from .base import Policy, require_known_costs
 
-_floats, _ints, _table = T.float64[::1], T.int64[::1], T.float64[:, ::1]
 
-# What a kernel is told. WIDTH over n is a squared radius; SWEEPS is how often all arms are pulled in turn.
-ALPHA, SWEEPS, WIDTH, HORIZON, UNKNOWN, PESSIMISTIC, ONCE, GAUSSIAN = range(8)
-# Rows of its table, a column per arm: bounds of the mean reward (or a draw, in UPPER), the cost or a lower bound of it;
-# successes of Bernoulli trials; for pairwise elimination omega and where the arm stands.
-UPPER, LOWER, PRICE, WON, OMEGA, STATE = range(6)
+class Terms(NamedTuple):
+    """What a loop is told. Over n, `width` is a squared confidence radius."""
+
+    alpha: float
+    sweeps: int             # how often all arms are pulled in turn to begin with
+    width: float
+    horizon: int
+    unknown: bool           # costs are not known
+    pessimistic: bool       # arms compare with the largest lower bound
+    once: bool              # bounds are looked at once
+    gaussian: bool
+
+
+class Arms(NamedTuple):
+    """What a loop keeps of the arms, each of shape (K,)."""
+
+    upper: np.ndarray       # upper bound of the mean reward, or a draw
+    lower: np.ndarray       # lower bound of the mean reward
+    price: np.ndarray       # the cost, or a lower bound of its mean
+    won: np.ndarray         # successes of Bernoulli trials
+    omega: np.ndarray       # rounds of pairwise elimination
+    standing: np.ndarray    # ACTIVE, BEATEN or POOR
+
+
 ACTIVE, BEATEN, POOR = range(3)
 
 
 @nb.njit(inline="always", error_model="numpy")
-def cheapest(alpha, standard, arms):
-    """The cheapest arm with an upper score of at least 1 - alpha times the largest in a row; else that one's arm."""
+def cheapest(alpha, standard, upper, price):
+    """The cheapest arm with an upper score of at least 1 - alpha times the largest `standard`; else that one's arm."""
     best, arm = 0, -1
-    for k in range(1, arms.shape[1]):
-        if arms[standard, k] > arms[standard, best]:
+    for k in range(1, upper.size):
+        if standard[k] > standard[best]:
             best = k
-    bar = (1.0 - alpha) * arms[standard, best]
+    bar = (1.0 - alpha) * standard[best]
     bar -= ROUNDING * abs(bar)
-    for k in range(arms.shape[1]):
-        if arms[UPPER, k] >= bar and (arm < 0 or arms[PRICE, k] < arms[PRICE, arm]):
+    for k in range(upper.size):
+        if upper[k] >= bar and (arm < 0 or price[k] < price[arm]):
             arm = k
     return arm if arm >= 0 else best
 
 
 @nb.njit(inline="always", error_model="numpy")
-def appraise(k, n, sums, params, arms):
-    """Lower bound of an arm's mean cost, where it is not known."""
-    if params[UNKNOWN]:
-        arms[PRICE, k] = max(sums[1, k] / n[k] - sqrt(params[WIDTH] / n[k]), 0.0)
+def lowest_price(k, n, sums, width):
+    """Lower bound of an arm's mean cost."""
+    return max(sums[1, k] / n[k] - sqrt(width / n[k]), 0.0)
 
 
 @nb.njit(inline="always", error_model="numpy")
-def renew(k, n, sums, params, arms):
-    """All bounds of an arm: its mean, plus and minus beta, within [0, 1]."""
-    mean, beta = sums[0, k] / n[k], sqrt(params[WIDTH] / n[k])
-    arms[UPPER, k], arms[LOWER, k] = min(mean + beta, 1.0), max(mean - beta, 0.0)
-    appraise(k, n, sums, params, arms)
+def reward_bounds(k, n, sums, width):
+    """Bounds of an arm's mean reward: its mean, plus and minus beta, within [0, 1]."""
+    mean, beta = sums[0, k] / n[k], sqrt(width / n[k])
+    return min(mean + beta, 1.0), max(mean - beta, 0.0)
 
 
-@kernel(_floats, _table)
-def by_bounds(params, arms, pool, table, filled, shift, n, sums, clock, purse,
-              marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
+@compiled_for()
+def by_bounds(terms, arms, outcomes, state, record, limits):
     """Pull all arms in turn, then the cheapest one by the bounds of the round."""
-    K, status, alpha, standard = n.size, RUNNING, params[ALPHA], LOWER if params[PESSIMISTIC] else UPPER
-    explored = K * int(params[SWEEPS])
-    t, spent, collected = clock[0], purse[0], purse[1]
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    upper, lower, price = arms.upper, arms.lower, arms.price
+    standard = lower if terms.pessimistic else upper
+    alpha, width, unknown = terms.alpha, terms.width, terms.unknown
+    K, status, last = n.size, RUNNING, limits.last_round
+    explored = K * terms.sweeps
+    t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
-        going, due, arm = True, marks[clock[2]], 0
+        going, due, arm = True, record.due[now.checkpoint], 0
         while going:
-            arm = t % K if t < explored else cheapest(alpha, standard, arms)
-            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
-                                              max_rounds)
-            renew(arm, n, sums, params, arms)
-        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
-                        max_rounds)
+            arm = t % K if t < explored else cheapest(alpha, standard, upper, price)
+            reward, cost = pull(arm, n, sums, pool, table, shift)
+            t, spent, collected = t + 1, spent + cost, collected + reward
+            going = spent < due and t < last and n[arm] < filled[arm]
+            upper[arm], lower[arm] = reward_bounds(arm, n, sums, width)
+            if unknown:
+                price[arm] = lowest_price(arm, n, sums, width)
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
 
-@kernel(_floats, _table, T.npy_rng)
-def by_draws(params, arms, rng, pool, table, filled, shift, n, sums, clock, purse,
-             marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
+@compiled_for()
+def by_draws(terms, arms, rng, outcomes, state, record, limits):
     """Pull each arm once, then the cheapest one by a draw of each from its posterior."""
-    K, status, alpha, gaussian = n.size, RUNNING, params[ALPHA], params[GAUSSIAN] == 1.0
-    t, spent, collected = clock[0], purse[0], purse[1]
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    drawn, price, won = arms.upper, arms.price, arms.won
+    alpha, width, unknown, gaussian = terms.alpha, terms.width, terms.unknown, terms.gaussian
+    K, status, last = n.size, RUNNING, limits.last_round
+    t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
-        going, due, arm = True, marks[clock[2]], 0
+        going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             for k in range(K if t >= K else 0):
                 if gaussian:
-                    arms[UPPER, k] = sums[0, k] / n[k] + rng.standard_normal() / sqrt(n[k])
+                    drawn[k] = sums[0, k] / n[k] + rng.standard_normal() / sqrt(n[k])
                 else:
-                    arms[UPPER, k] = rng.beta(arms[WON, k] + 1.0, n[k] - arms[WON, k] + 1.0)
-            arm = t if t < K else cheapest(alpha, UPPER, arms)
-            before = sums[0, arm]
-            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
-                                              max_rounds)
+                    drawn[k] = rng.beta(won[k] + 1.0, n[k] - won[k] + 1.0)
+            arm = t if t < K else cheapest(alpha, drawn, drawn, price)
+            reward, cost = pull(arm, n, sums, pool, table, shift)
+            t, spent, collected = t + 1, spent + cost, collected + reward
+            going = spent < due and t < last and n[arm] < filled[arm]
             if not gaussian:
-                arms[WON, arm] += rng.random() < sums[0, arm] - before     # a fractional reward becomes a trial
-            appraise(arm, n, sums, params, arms)
-        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
-                        max_rounds)
+                won[arm] += rng.random() < reward          # a fractional reward becomes a trial
+            if unknown:
+                price[arm] = lowest_price(arm, n, sums, width)
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
 
 # ---- policies that pull an arm many times in a row --------------------------------------------------
 
 @nb.njit(error_model="numpy")
-def commit(t, n, sums, params, arms):
-    """All arms in turn, then the cheapest one by the bounds of that moment, to the end."""
-    K = n.size
-    if t <= K * params[SWEEPS]:
-        return (t - 1) % K, t
-    for k in range(K):
-        renew(k, n, sums, params, arms)
-    return cheapest(params[ALPHA], LOWER, arms), int(params[HORIZON])
+def commit(n, sums, terms, arms):
+    """The cheapest arm by the bounds of this moment."""
+    for k in range(n.size):
+        arms.upper[k], arms.lower[k] = reward_bounds(k, n, sums, terms.width)
+    return cheapest(terms.alpha, arms.lower, arms.upper, arms.price)
 
 
 @nb.njit(error_model="numpy")
@@ -134,44 +158,44 @@ def batch(m, horizon):
 
 
 @nb.njit(error_model="numpy")
-def next_of(state, tau, n, arms):
-    """The cheapest of the arms in a state that have fewer than tau pulls; -1 if there is none."""
+def next_of(standing, tau, n, arms):
+    """The cheapest of the arms of a standing that have fewer than tau pulls; -1 if there is none."""
     arm = -1
     for k in range(n.size):
-        if arms[STATE, k] == state and n[k] < tau and (arm < 0 or arms[PRICE, k] < arms[PRICE, arm]):
+        if arms.standing[k] == standing and n[k] < tau and (arm < 0 or arms.price[k] < arms.price[arm]):
             arm = k
     return arm
 
 
 @nb.njit(error_model="numpy")
-def eliminate(t, n, sums, params, arms):
+def eliminate(t, n, sums, terms, arms):
     """Stage 1, improved UCB: the next arm to pull and until when; -1 at the end of a round, when arms were dropped."""
-    tau, b = batch(arms[OMEGA].max(), params[HORIZON])
+    tau, b = batch(arms.omega.max(), terms.horizon)
     arm = next_of(ACTIVE, tau, n, arms)
     if arm >= 0:
         return arm, t + tau - n[arm] - 1
     bar = -inf
     for k in range(n.size):
-        if arms[STATE, k] == ACTIVE:
+        if arms.standing[k] == ACTIVE:
             bar = max(bar, sums[0, k] / n[k] - b)
     for k in range(n.size):
-        if arms[STATE, k] == ACTIVE:
+        if arms.standing[k] == ACTIVE:
             if sums[0, k] / n[k] + b >= bar:
-                arms[OMEGA, k] += 1.0
+                arms.omega[k] += 1.0
             else:
-                arms[STATE, k] = BEATEN
+                arms.standing[k] = BEATEN
     return -1, 0
 
 
 @nb.njit(error_model="numpy")
-def compare(champion, t, n, sums, params, arms):
+def compare(champion, t, n, sums, terms, arms):
     """Stage 2: the cheapest arm left against the best; what to pull and until when, -1 if that was decided just now."""
-    part, end, omega, price = 1.0 - params[ALPHA], int(params[HORIZON]), arms[OMEGA], arms[PRICE]
+    part, end, omega, price = 1.0 - terms.alpha, terms.horizon, arms.omega, arms.price
     rival = next_of(BEATEN, inf, n, arms)
     if rival < 0 or price[champion] < price[rival] or (price[champion] == price[rival] and champion < rival):
         return champion, end
-    tau, b = batch(omega[rival], params[HORIZON])
-    tau_best, b_best = batch(min(omega[champion], omega[rival] + 5.0), params[HORIZON])
+    tau, b = batch(omega[rival], terms.horizon)
+    tau_best, b_best = batch(min(omega[champion], omega[rival] + 5.0), terms.horizon)
     if n[rival] < tau:
         return rival, t + tau - n[rival] - 1
     if n[champion] < tau_best:
@@ -180,7 +204,7 @@ def compare(champion, t, n, sums, params, arms):
     if part * (best + b) < mean - b:
         return rival, end
     if mean + b < part * (best - b_best):
-        arms[STATE, rival] = POOR
+        arms.standing[rival] = POOR
     else:
         omega[rival] += 1.0
         omega[champion] = max(omega[champion], omega[rival])
@@ -188,36 +212,46 @@ def compare(champion, t, n, sums, params, arms):
 
 
 @nb.njit(error_model="numpy")
-def pairwise(t, n, sums, params, arms):
+def pairwise(t, n, sums, terms, arms):
     """Pairwise elimination: stage 1 while several arms are active, then stage 2."""
     while True:
         champion, active = 0, 0
         for k in range(n.size):
-            if arms[STATE, k] == ACTIVE:
+            if arms.standing[k] == ACTIVE:
                 champion, active = k, active + 1
-        arm, until = (eliminate(t, n, sums, params, arms) if active > 1
-                      else compare(champion, t, n, sums, params, arms))
+        arm, until = (eliminate(t, n, sums, terms, arms) if active > 1
+                      else compare(champion, t, n, sums, terms, arms))
         if arm >= 0:
             return arm, until
 
 
-@kernel(_floats, _table, _ints)
-def by_spells(params, arms, spell, pool, table, filled, shift, n, sums, clock, purse,
-              marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
-    """Pull an arm until some round without asking again; `spell` is the arm and the last such round."""
-    status, arm, until = RUNNING, spell[0], spell[1]
-    t, spent, collected = clock[0], purse[0], purse[1]
+# A spell: the arm that is pulled without asking again, and the last round of it.
+SPELL = np.dtype([("arm", "i8"), ("until", "i8")])
+
+
+@compiled_for()
+def by_spells(terms, arms, spell, outcomes, state, record, limits):
+    """Pull an arm until some round without asking again."""
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    status, last, arm, until = RUNNING, limits.last_round, spell.arm, spell.until
+    explored = n.size * terms.sweeps if terms.once else 0
+    t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
-        going, due = True, marks[clock[2]]
+        going, due = True, record.due[now.checkpoint]
         while going:
             if t == until:
-                arm, until = (commit(t + 1, n, sums, params, arms) if params[ONCE]
-                              else pairwise(t + 1, n, sums, params, arms))
-            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
-                                              max_rounds)
-        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
-                        max_rounds)
-    spell[0], spell[1] = arm, until
+                if t < explored:                         # all arms in turn
+                    arm, until = t % n.size, t + 1
+                elif terms.once:
+                    arm, until = commit(n, sums, terms, arms), terms.horizon
+                else:
+                    arm, until = pairwise(t + 1, n, sums, terms, arms)
+            reward, cost = pull(arm, n, sums, pool, table, shift)
+            t, spent, collected = t + 1, spent + cost, collected + reward
+            going = spent < due and t < last and n[arm] < filled[arm]
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+    spell.arm, spell.until = arm, until
     return status
 
 
@@ -262,14 +296,13 @@ class _Subsidy(Policy):
             require_known_costs(self, problem)
 
     def play(self, run, problem, rng):
-        params, arms = np.zeros(8), np.zeros((6, problem.K))
-        params[ALPHA], params[WIDTH], params[HORIZON] = self.alpha, 2.0 * log(problem.horizon), problem.horizon
-        params[SWEEPS] = self.exploration_pulls or exploration(problem.horizon, problem.K)
-        params[UNKNOWN], params[GAUSSIAN] = self.costs == "unknown", self.posterior == "gaussian"
-        params[PESSIMISTIC], params[ONCE] = self.pessimistic, self.once
+        T, arms = problem.horizon, Arms(*np.zeros((6, problem.K)))
+        sweeps = self.exploration_pulls or exploration(T, problem.K)
+        terms = Terms(float(self.alpha), int(sweeps), 2.0 * log(T), int(T), self.costs == "unknown", self.pessimistic,
+                      self.once, self.posterior == "gaussian")
         if self.costs == "known":
-            arms[PRICE] = problem.cost_means
-        return run.play(self.loop, params, arms, *self.extra(rng))
+            arms.price[:] = problem.cost_means
+        return run.play(self.loop, terms, arms, *self.extra(rng))
 
     def extra(self, rng):
         """What else the kernel takes."""
@@ -348,7 +381,7 @@ class _InSpells(_Subsidy):
     loop = staticmethod(by_spells)
 
     def extra(self, rng):
-        return (np.zeros(2, np.int64),)
+        return (new_record(SPELL),)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,20 @@ import numpy as np
 from numba import types as T
 
 from ..checks import number, positive, require
-from ..engine.loops import INDEX, RUNNING, above, around, finish, kernel, pull, safe_below, seek, settle
+from ..engine.compilation import around
+from ..engine.loops import (
+    INDEX,
+    RUNNING,
+    SEARCH,
+    all_affordable_below,
+    checkpoint,
+    end_run,
+    kernel,
+    lazy_argmax,
+    pull,
+    with_slack,
+)
+from ..engine.state import new_record
 from .base import ChoiceRule, IndexRule, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]
@@ -77,25 +90,27 @@ def draw(u, kinds, arms, counts):
     return arms[i]
 
 
-@kernel(T.FunctionType(INDEX), _floats, _floats, _floats, _ints, _ints, _floats, T.npy_rng)
-def knapsack(index, costs, params, bound, plan, arms, counts, rng, pool, table, filled, shift, n, sums, clock, purse,
-             marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
+@kernel(T.FunctionType(INDEX), _floats, _floats, nb.typeof(new_record(SEARCH)), _floats, _ints, _floats, T.npy_rng)
+def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes, state, record, limits):
     """Pull an arm drawn from the filling; only as much of the filling is worked out as the draw depends on.
 
-    The densest arm, found by `seek`, fills the budget but for a rest. If the rest has room for others, they are at
-    most rest / c_min, and nearly always the draw falls on the densest arm whatever they are.
+    The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
+    at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are.
     """
-    K, status, pause, least = n.size, RUNNING, safe_below(top, ceiling), costs.min()
-    t, spent, collected = clock[0], purse[0], purse[1]
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    last, max_cost, ceiling, _ = limits
+    status, pause, least = RUNNING, all_affordable_below(max_cost, ceiling), costs.min()
+    t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
-        going, due = True, marks[clock[2]]
+        going, due = True, record.due[now.checkpoint]
         while going:
             sure, u = spent < pause, -1.0
             if sure:
-                arm = plan[0]
-                if not (t < plan[1] and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
-                                              costs[arm], params) > bound[K]):
-                    arm = seek(index, t, plan, bound, n, sums, costs, params, max_rounds)
+                arm = search.leader
+                if not (t < search.expires and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm],
+                                                     sums[3, arm], costs[arm], params) > search.rival_bound):
+                    arm = lazy_argmax(index, t, search, bound, n, sums, costs, params, last)
                 often = floor((ceiling - spent) / costs[arm])
                 rest = ceiling - spent - often * costs[arm]
                 if n[arm] > 0 and rest >= least:
@@ -104,18 +119,18 @@ def knapsack(index, costs, params, bound, plan, arms, counts, rng, pool, table, 
             if not sure:
                 kinds = fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts)
                 if kinds == 0:
-                    return finish(t, spent, collected, n, clock, purse, marks, pulls_at, clock_at, purse_at)
+                    return end_run(t, spent, collected, state, record)
                 arm = arms[0]
                 if n[arm] > 0 and kinds > 1:
                     arm = draw(u if u >= 0.0 else rng.random(), kinds, arms, counts)
-            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
-                                              max_rounds)
-            if arm != plan[0]:
-                bound[arm] = above(index(plan[1], n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
-                                         costs[arm], params)) if plan[1] > 0 else inf
-                bound[K] = max(bound[K], bound[arm])
-        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
-                        max_rounds)
+            reward, cost = pull(arm, n, sums, pool, table, shift)
+            t, spent, collected = t + 1, spent + cost, collected + reward
+            going = spent < due and t < last and n[arm] < filled[arm]
+            if arm != search.leader:
+                bound[arm] = with_slack(index(search.expires, n[arm], sums[0, arm], sums[1, arm], sums[2, arm],
+                                              sums[3, arm], costs[arm], params)) if search.expires > 0 else inf
+                search.rival_bound = max(search.rival_bound, bound[arm])
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
 
@@ -131,7 +146,7 @@ class KUBE(FractionalKUBE):
         Rewards are divided by it before the bonus is added: their common range, which the analysis takes to be 1.
     """
 
-    loop = staticmethod(knapsack)
+    loop = staticmethod(by_filling)
     monotone = False       # promises nothing to the engine: it has a pull loop of its own
 
     def check(self, problem):
@@ -140,7 +155,7 @@ class KUBE(FractionalKUBE):
 
     def play(self, run, problem, rng):
         costs, K = self.prepare(problem), problem.K
-        return run.play(around(self.loop, self.rule), costs, self.parameters, *run.scout(), np.zeros(K, np.int64),
+        return run.play(around(self.loop, self.rule), costs, self.parameters, *run.search(), np.zeros(K, np.int64),
                         np.zeros(K), rng)
 
     def identity(self):

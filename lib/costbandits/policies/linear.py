@@ -10,23 +10,42 @@ largest reward is not negative: it is so for some arm while the true parameters 
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
-from numba import types as T
 
 from ..checks import number, positive, require
-from ..engine.loops import RUNNING, kernel, pull, settle
+from ..engine.compilation import compiled_for
+from ..engine.loops import RUNNING, checkpoint, pull
 from .base import Policy
 from .budget_ucb import lower_bound, warn_of_lower_bound
 
-_floats, _matrix = T.float64[::1], T.float64[:, ::1]
-PROOF, PRINTED = range(2)
-MEAN_REWARD, MEAN_COST, SQUARED_NORM, PRODUCT = range(4)      # rows of `arms`
+
+class Terms(NamedTuple):
+    """What the loop is told: C, S, rho, delta and L of the paper; the smallest expected cost; how it is read."""
+
+    noise: float
+    size: float
+    ridge: float
+    delta: float
+    length: float
+    smallest: float
+    printed: bool           # the radius is that of Algorithm 2, not of Lemma 5
+    ratio: bool             # rewards per cost count, not rewards
+
+
+class Estimates(NamedTuple):
+    """Of each arm x, shape (K,): x . estimated reward and cost vectors, x' A^-1 x, and x' A^-1 times the last arm."""
+
+    reward: np.ndarray
+    cost: np.ndarray
+    squared_norm: np.ndarray
+    product: np.ndarray
 
 
 @nb.njit(error_model="numpy")
-def renew(ridge, vertices, inverse, arms, n, sums):
+def renew(ridge, vertices, inverse, estimates, n, sums):
     """Work out A^-1 and what depends on it from the pulls so far, before roundings of the updates add up."""
     K, d = vertices.shape
     A, rewards, costs = ridge * np.eye(d), np.zeros(d), np.zeros(d)
@@ -51,26 +70,27 @@ def renew(ridge, vertices, inverse, arms, n, sums):
             for j in range(d):
                 z += inverse[i, j] * vertices[k, j]
             p, q, w = p + z * rewards[i], q + z * costs[i], w + z * vertices[k, i]
-        arms[MEAN_REWARD, k], arms[MEAN_COST, k], arms[SQUARED_NORM, k] = p, q, w
+        estimates.reward[k], estimates.cost[k], estimates.squared_norm[k] = p, q, w
 
 
-@kernel(_floats, _matrix, _matrix, _matrix, _matrix, T.npy_rng)
-def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, table, filled, shift, n, sums, clock,
-                     purse, marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
+@compiled_for()
+def confidence_balls(terms, vertices, coordinates, inverse, estimates, rng, outcomes, state, record, limits):
     """Pull the arm with the largest optimistic ratio (or reward).
 
     A^-1 and what depends on it change by rank one, and are made anew after 1, 2, 4, 8, ... pulls.
     """
-    K, d, status = n.size, vertices.shape[1], RUNNING
-    noise, size, ridge, delta, length, smallest, radius, ratio = params
-    t, spent, collected = clock[0], purse[0], purse[1]
-    p, q, w, z, u = arms[MEAN_REWARD], arms[MEAN_COST], arms[SQUARED_NORM], arms[PRODUCT], np.empty(d)
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    K, d, status, last = n.size, vertices.shape[1], RUNNING, limits.last_round
+    noise, size, ridge, delta, length, smallest, printed, ratio = terms
+    t, spent, collected = now.rounds, now.spent, now.reward
+    (p, q, w, z), u = estimates, np.empty(d)
     while status == RUNNING:
-        going, due, arm = True, marks[clock[2]], 0
+        going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             growth = d * log(1.0 + (t + 1) * length * length / (ridge * d))
-            eps = size * sqrt(ridge) + (noise * sqrt(growth - 2.0 * log(delta)) if radius == PROOF
-                                        else noise * sqrt(growth) - 2.0 * log(delta))
+            eps = size * sqrt(ridge) + (noise * sqrt(growth) - 2.0 * log(delta) if printed
+                                        else noise * sqrt(growth - 2.0 * log(delta)))
             if t == 0:
                 arm = int(rng.random() * K)
             else:
@@ -80,10 +100,10 @@ def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, ta
                     value = min(p[k] + width, 1.0) / max(q[k] - width, smallest) if ratio else p[k] + width
                     if value > best:
                         arm, best = k, value
-            page, line = table[arm, n[arm] >> shift], n[arm] & ((1 << shift) - 1)
-            missed_r, missed_c = pool[page, line, 0] - p[arm], pool[page, line, 1] - q[arm]
-            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
-                                              max_rounds)
+            reward, cost = pull(arm, n, sums, pool, table, shift)
+            t, spent, collected = t + 1, spent + cost, collected + reward
+            going = spent < due and t < last and n[arm] < filled[arm]
+            missed_r, missed_c = reward - p[arm], cost - q[arm]
             for i in range(d):                             # u = A^-1 x
                 u[i] = 0.0
                 for j in range(d):
@@ -101,9 +121,8 @@ def confidence_balls(params, vertices, coordinates, inverse, arms, rng, pool, ta
                 q[k] += z[k] * missed_c / s
                 w[k] = max(w[k] - z[k] * z[k] / s, 0.0)
             if t & (t - 1) == 0:
-                renew(ridge, vertices, inverse, arms, n, sums)
-        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
-                        max_rounds)
+                renew(ridge, vertices, inverse, estimates, n, sums)
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
 
@@ -131,8 +150,8 @@ class CB(Policy):
         positive("ridge", self.ridge)
 
     def goal(self, problem):
-        """Smallest expected cost, radius, and whether ratios count."""
-        return 1.0, PROOF, False
+        """Smallest expected cost, whether the radius is the printed one, and whether ratios count."""
+        return 1.0, False, False
 
     def check(self, problem):
         label = type(self).__name__
@@ -146,10 +165,11 @@ class CB(Policy):
         x = linear.vertices
         norms = (x * x).sum(axis=1)
         delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta
-        params = np.array([linear.noise, linear.size, self.ridge, delta, norms.max() ** 0.5, *self.goal(problem)])
-        arms = np.zeros((4, problem.K))
-        arms[SQUARED_NORM] = norms / self.ridge
-        return run.play(self.loop, params, x, np.ascontiguousarray(x.T), np.eye(x.shape[1]) / self.ridge, arms, rng)
+        floats = map(float, (linear.noise, linear.size, self.ridge, delta, norms.max() ** 0.5))
+        estimates = Estimates(*np.zeros((4, problem.K)))
+        estimates.squared_norm[:] = norms / self.ridge
+        return run.play(self.loop, Terms(*floats, *self.goal(problem)), x, np.ascontiguousarray(x.T),
+                        np.eye(x.shape[1]) / self.ridge, estimates, rng)
 
     def identity(self):
         return (type(self).__name__, self.loop, self.goal)
@@ -182,7 +202,7 @@ class BudgetCB(CB):
         require(self.radius in ("proof", "printed"), "radius", self.radius, "must be 'proof' or 'printed'")
 
     def goal(self, problem):
-        return lower_bound(self, problem), PROOF if self.radius == "proof" else PRINTED, True
+        return float(lower_bound(self, problem)), self.radius == "printed", True
 
     def rehearse(self, name, problem):
         super().rehearse(name, problem)

@@ -11,63 +11,73 @@ hull of the points (cost, reward), null arm included, that crosses the line cost
 import warnings
 from dataclasses import dataclass
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
-from numba import types as T
 
 from ..checks import ROUNDING, number, positive, require
-from ..engine.loops import IDLE, NO_SUCH_ARM, RUNNING, SKIP, TOO_DEAR, kernel, pull, ready, settle
+from ..engine.compilation import around, compiled_for
+from ..engine.loops import NO_SUCH_ARM, NULL_ARM, RUNNING, SKIP, UNAFFORDABLE, checkpoint, pull
+from ..engine.state import new_record
 from ..environments.hull import bridge
 from .base import Policy
 
-_floats, _ints, _table = T.float64[::1], T.int64[::1], T.float64[:, ::1]
-ROUND = T.int64(T.int64, T.float64, _ints, _table, _floats, _floats, _table, _floats, T.npy_rng)
 
-# What a rule is told of the problem.
-RATE, HORIZON = range(2)
-# Rows of its `hull`, a column per arm and one for the null arm: bounds on rewards and on costs, and a mark per arm.
-UPPER, LOWER, MARK = range(3)
+class Told(NamedTuple):
+    """What a rule is told of the problem."""
+
+    rate: float
+    horizon: int
+
+
+class Bounds(NamedTuple):
+    """Bounds on rewards and on costs: an entry per arm and a last one for the null arm, whose mean is known to be 0."""
+
+    upper: np.ndarray
+    lower: np.ndarray
 
 
 def rule(function):
-    """Compile what a policy does in a round: an arm, SKIP, or IDLE for the null arm.
+    """Compile what a policy does in a round: an arm, SKIP, or NULL_ARM.
 
-    From (t, spent, n, sums, told, params, hull, kept, rng): t is the coming round, counted from 1, `spent` what was
-    spent before it, n and sums the arms' pulls and sums; `hull` and `kept` are the policy's own arrays.
+    From (t, spent, n, sums, told, settings, own, rng): t is the coming round, counted from 1, `spent` what was spent
+    before it, n and sums the arms' pulls and sums; `own` are the policy's own arrays, bounds first.
     """
-    return nb.njit(cache=True, error_model="numpy")(function)
+    return nb.njit(error_model="numpy")(function)
 
 
-@kernel(T.FunctionType(ROUND), _floats, _floats, _table, _floats, T.npy_rng)
-def by_rounds(rule, told, params, hull, kept, rng, pool, table, filled, shift, n, sums, clock, purse,
-              marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
+@compiled_for()
+def by_rounds(rule, told, settings, own, rng, outcomes, state, record, limits):
     """Do what `rule` says in every round, and see to it that no pull could break the constraint.
 
-    The step is that of `engine.free_choice`; a function of its own for both costs each of them 40 ns a round.
+    The step is that of `loops.free_choice`; a function of its own for both costs each of them 40 ns a round.
     """
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    last, max_cost, ceiling, rate = limits
     K, status = n.size, RUNNING
-    t, spent, collected = clock[0], purse[0], purse[1]
+    t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
-        going, due, arm = True, marks[clock[2]], 0
+        going, due, arm = True, record.due[now.checkpoint], 0
         while going:
-            chosen = rule(t + 1, spent, n, sums, told, params, hull, kept, rng)
-            if chosen < IDLE or chosen >= K:
-                clock[0] = t
+            chosen = rule(t + 1, spent, n, sums, told, settings, own, rng)
+            if chosen < NULL_ARM or chosen >= K:
+                now.rounds = t
                 return NO_SUCH_ARM
             if chosen < 0:
                 t += 1
-                clock[1] += chosen == SKIP
-                going = t < max_rounds
-            elif spent + top[chosen] > ceiling + rate * (t + 1):
-                clock[0] = t
-                return TOO_DEAR
+                now.skips += chosen == SKIP
+                going = t < last
+            elif spent + max_cost[chosen] > ceiling + rate * (t + 1):
+                now.rounds = t
+                return UNAFFORDABLE
             else:
                 arm = chosen
-                going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
-                                                  max_rounds)
-        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
-                        max_rounds)
+                reward, cost = pull(arm, n, sums, pool, table, shift)
+                t, spent, collected = t + 1, spent + cost, collected + reward
+                going = spent < due and t < last and n[arm] < filled[arm]
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
 
@@ -90,114 +100,134 @@ def bounds(n, sums, width, upper, lower):
 
 # ---- SUAK -------------------------------------------------------------------------------------------
 
-# Its parameters, and the numbers that it keeps: S_p and N_p of the paper; the spending before a pull that is to be
-# added to S_p, else -1; skips of lines 5 and 16, and of line 18; the round in which phase 2 began; extremes of omega.
-UNDER_USE, KNOWS_T, COUNTING, LEAST = range(4)
-S_P, N_P, PENDING, SKIPS_P, SKIPS_C, PHASE_2, LEAST_OMEGA, MOST_OMEGA = range(8)
+# What N_p counts besides the pulls of unsure arms; see `SUAK`.
 READINGS = ("skips", "coming", "needed", "printed")
 SKIPS, COMING, NEEDED, PRINTED = range(4)
 
 
+class Settings(NamedTuple):
+    """SUAK's fields, as its rule reads them."""
+
+    under_use: float
+    knows_T: bool
+    counting: int
+    least: bool
+
+
+# S_p and N_p of the paper; the spending before a pull that is to be added to S_p, else -1; skips of lines 5 and 16, and
+# of line 18; the round in which phase 2 began, 0 before; extremes of omega.
+MEMORY = np.dtype([(name, "f8") for name in ("S_p", "N_p", "pending", "skips_unsure", "skips_anytime", "phase_2",
+                                             "least_omega", "most_omega")])
+
+
+class Phases(NamedTuple):
+    """SUAK's own: bounds, how often each arm was pulled because it was unsure, and its memory."""
+
+    upper: np.ndarray
+    lower: np.ndarray
+    unsure: np.ndarray
+    memory: np.record
+
+
 @rule
-def suak(t, spent, n, sums, told, params, hull, kept, rng):
-    c = told[RATE]
-    if kept[PENDING] >= 0.0:
-        kept[S_P] += spent - kept[PENDING]
-        kept[PENDING] = -1.0
-    log_t = log(t)
+def suak(t, spent, n, sums, told, settings, own, rng):
+    c, log_t, memory = told.rate, log(t), own.memory
+    if memory.pending >= 0.0:
+        memory.S_p += spent - memory.pending
+        memory.pending = -1.0
     unsure, delta = -1, inf                                       # an arm with c within its wide interval (4), (5)
     for k in range(n.size):
         radius, gap = inf, 0.0
         if n[k] > 0:
             radius, gap = sqrt(1.5 * log_t / n[k]), abs(sums[1, k] / n[k] - c)
         delta = min(delta, gap - radius)                          # (7)
-        if gap <= 7.0 * radius and (unsure < 0 or (params[LEAST] and n[k] < n[unsure])):
+        if gap <= 7.0 * radius and (unsure < 0 or (settings.least and n[k] < n[unsure])):
             unsure = k
-    rounds = kept[N_P] + (params[COUNTING] == COMING)
-    if kept[S_P] + 1.0 > c * rounds and (params[COUNTING] != NEEDED or unsure >= 0):
-        kept[N_P] += params[COUNTING] != PRINTED                  # departs from the paper: as printed nothing is pulled
-        kept[SKIPS_P] += 1.0
+    rounds = memory.N_p + (settings.counting == COMING)
+    if memory.S_p + 1.0 > c * rounds and (settings.counting != NEEDED or unsure >= 0):
+        memory.N_p += settings.counting != PRINTED                # departs from the paper: as printed nothing is pulled
+        memory.skips_unsure += 1.0
         return SKIP
     if spent + 1.0 > c * t:
-        kept[SKIPS_C] += 1.0
+        memory.skips_anytime += 1.0
         return SKIP
     if unsure >= 0:
-        kept[N_P] += 1.0
-        kept[PENDING] = spent
-        hull[MARK, unsure] += 1.0
+        memory.N_p += 1.0
+        memory.pending = spent
+        own.unsure[unsure] += 1.0
         return unsure
-    if kept[PHASE_2] == 0.0:
-        kept[PHASE_2] = t
+    if memory.phase_2 == 0.0:
+        memory.phase_2 = t
     omega = delta / (2.0 + delta - c)                             # (6)
-    kept[LEAST_OMEGA], kept[MOST_OMEGA] = min(kept[LEAST_OMEGA], omega), max(kept[MOST_OMEGA], omega)
-    bounds(n, sums, 3.0 * (log(told[HORIZON]) if params[KNOWS_T] else log_t), hull[UPPER], hull[LOWER])
-    k, j = bridge(hull[UPPER], hull[LOWER], c)
+    memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
+    bounds(n, sums, 3.0 * (log(told.horizon) if settings.knows_T else log_t), own.upper, own.lower)
+    k, j = bridge(own.upper, own.lower, c)
     if j >= 0:
         # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
         cost_j, cost_k = sums[1, j] / n[j], sums[1, k] / n[k] if k < n.size else 0.0
-        b = c * t - spent - params[UNDER_USE] * log_t / (omega * omega)
+        b = c * t - spent - settings.under_use * log_t / (omega * omega)
         p = min(max((b - cost_k) / (cost_j - cost_k), omega), 1.0 - omega)       # lines 27 to 34
         k = j if rng.random() < p else k
-    return k if k < n.size else IDLE
+    return k if k < n.size else NULL_ARM
 
 
 # ---- Its rivals -------------------------------------------------------------------------------------
 
 @nb.njit(error_model="numpy")
 def first_pull(t, spent, n, c):
-    """An arm that was not pulled yet, SKIP if a pull might cost too much, else IDLE."""
+    """An arm that was not pulled yet, SKIP if a pull might cost too much, else NULL_ARM."""
     if spent + 1.0 > c * t:
         return SKIP
     for k in range(n.size):
         if n[k] == 0:
             return k
-    return IDLE
+    return NULL_ARM
 
 
 @nb.njit(error_model="numpy")
 def adaptive(t, spent, told, upper, lower, rng):
     """An arm drawn from the best mixture for what is left per round; the null arm has no share in the draw."""
-    rate = (told[RATE] * told[HORIZON] - spent) / (told[HORIZON] - t + 1.0)
+    rate = (told.rate * told.horizon - spent) / (told.horizon - t + 1.0)
     low, high = bridge(upper, lower, rate)
     if low == upper.size - 1:
-        return high if high >= 0 else IDLE
+        return high if high >= 0 else NULL_ARM
     if high < 0:
         return low
     return high if rng.random() < (rate - lower[low]) / (lower[high] - lower[low]) else low
 
 
 @rule
-def one_phase(t, spent, n, sums, told, params, hull, kept, rng):
-    arm = first_pull(t, spent, n, told[RATE])
-    if arm == IDLE:
-        bounds(n, sums, params[0] * log(told[HORIZON] if params[1] else t), hull[UPPER], hull[LOWER])
-        if params[2]:
-            return adaptive(t, spent, told, hull[UPPER], hull[LOWER], rng)
+def one_phase(t, spent, n, sums, told, settings, own, rng):
+    upper, lower = own
+    arm = first_pull(t, spent, n, told.rate)
+    if arm == NULL_ARM:
+        bounds(n, sums, settings.width * log(told.horizon if settings.knows_T else t), upper, lower)
+        if settings.time_row:
+            return adaptive(t, spent, told, upper, lower, rng)
         arm = 0                                                   # one row, one arm: the best ratio
         for k in range(1, n.size):
-            if hull[UPPER, k] * hull[LOWER, arm] > hull[UPPER, arm] * hull[LOWER, k]:
+            if upper[k] * lower[arm] > upper[arm] * lower[k]:
                 arm = k
     return arm
 
 
 @rule
-def primal_dual(t, spent, n, sums, told, params, hull, kept, rng):
-    c, T_, K, member = told[RATE], told[HORIZON], n.size, hull[MARK]
+def primal_dual(t, spent, n, sums, told, settings, own, rng):
+    c, T, K, (upper, lower, member) = told.rate, told.horizon, n.size, own
     if spent + 1.0 > c * t:
         return SKIP
-    upper, lower = hull[UPPER], hull[LOWER]
     if member.sum() < 2.0:
         for k in range(1, K):                                     # the sweep under way
             if n[k] < n[k - 1]:
                 return k
         if n[0] == 0:
             return 0
-        width = 2.0 * log(T_) / n[0]
+        width = 2.0 * log(T) / n[0]
         for k in range(K):                                        # pessimistic, for a moment
             upper[k] = max(sums[0, k] / n[k] - sqrt(width), 0.0)
             lower[k] = min(sums[1, k] / n[k] + sqrt(width), 1.0)
         sure = worth(upper, lower, c)
-        bounds(n, sums, 2.0 * log(T_), upper, lower)
+        bounds(n, sums, 2.0 * log(T), upper, lower)
         for k in range(K + 1):
             reward, upper[k] = upper[k], -inf
             if worth(upper, lower, c) < sure:
@@ -205,7 +235,7 @@ def primal_dual(t, spent, n, sums, told, params, hull, kept, rng):
             upper[k] = reward
         if member.sum() < 2.0:
             return 0
-    bounds(n, sums, 2.0 * log(T_), upper, lower)
+    bounds(n, sums, 2.0 * log(T), upper, lower)
     for k in range(K):
         if member[k] == 0.0:
             upper[k] = -inf
@@ -213,37 +243,75 @@ def primal_dual(t, spent, n, sums, told, params, hull, kept, rng):
 
 
 @rule
-def ucb_simplex(t, spent, n, sums, told, params, hull, kept, rng):
-    c, K, upper, cost = told[RATE], n.size, hull[UPPER], hull[LOWER]
-    last = int(kept[0]) - 1                                    # the pair that was played last
-    if last >= 0:
-        kept[2 + 2 * last] += spent - kept[1]
-        kept[0] = 0.0
+def ucb_simplex(t, spent, n, sums, told, settings, own, rng):
+    c, K, (upper, cost, charged, chosen, last) = told.rate, n.size, own
+    if last.base >= 0:
+        charged[last.base] += spent - last.spent_before
+        last.base = -1
     arm = first_pull(t, spent, n, c)
-    if arm == IDLE:
+    if arm == NULL_ARM:
         for k in range(K):
-            upper[k] = sums[0, k] / n[k] + params[0] * sqrt(2.0 * log(t) / n[k])
+            upper[k] = sums[0, k] / n[k] + settings.lam * sqrt(2.0 * log(t) / n[k])
             cost[k] = sums[1, k] / n[k]
         arm, high = bridge(upper, cost, c)
         if high >= 0:
-            pair = arm * K + high
-            arm = high if kept[2 + 2 * pair] <= c * kept[3 + 2 * pair] else arm
-            kept[3 + 2 * pair] += 1.0
-            kept[0], kept[1] = pair + 1.0, spent
-    return arm if arm < K else IDLE
+            base = arm * K + high
+            arm = high if charged[base] <= c * chosen[base] else arm
+            chosen[base] += 1.0
+            last.base, last.spent_before = base, spent
+    return arm if arm < K else NULL_ARM
 
 
 @rule
-def knowing(t, spent, n, sums, told, params, hull, kept, rng):
-    c, K = told[RATE], n.size
+def knowing(t, spent, n, sums, told, settings, own, rng):
+    c, K, (mu, rho) = told.rate, n.size, own
     if spent + 1.0 > c * t:
         return SKIP
-    low, high = bridge(hull[UPPER], hull[LOWER], c)
+    low, high = bridge(mu, rho, c)
     if high >= 0:
-        share = (c - hull[LOWER, low]) / (hull[LOWER, high] - hull[LOWER, low])
-        rich = spent + params[0] <= c * t if params[0] > 0.0 else rng.random() < share
-        low = high if rich else low
-    return low if low < K else IDLE
+        share = (c - rho[low]) / (rho[high] - rho[low])
+        enough = spent + settings.threshold <= c * t if settings.threshold > 0.0 else rng.random() < share
+        low = high if enough else low
+    return low if low < K else NULL_ARM
+
+
+class Radius(NamedTuple):
+    """One Phase: width over n is a squared confidence radius, after log T or log t; whether there is a row for time."""
+
+    width: float
+    knows_T: bool
+    time_row: bool
+
+
+class Members(NamedTuple):
+    """Primal-Dual's own: bounds, and which arms (null arm last) were found to be needed."""
+
+    upper: np.ndarray
+    lower: np.ndarray
+    member: np.ndarray
+
+
+class Bases(NamedTuple):
+    """UCB-Simplex's own: bounds of rewards and mean costs; what each base was charged, how often it was chosen; and the
+    base that was played last, with what was spent before."""
+
+    upper: np.ndarray
+    cost: np.ndarray
+    charged: np.ndarray
+    chosen: np.ndarray
+    last: np.record
+
+
+class Boldness(NamedTuple):
+    """UCB-Simplex: what multiplies the radius."""
+
+    lam: float
+
+
+class Threshold(NamedTuple):
+    """What there must be to spend before the costly arm is pulled; 0 for a draw."""
+
+    threshold: float
 
 
 class _Anytime(Policy):
@@ -251,24 +319,19 @@ class _Anytime(Policy):
 
     skips = True
     support = (0.0, 1.0)
-    loop = staticmethod(by_rounds)
+    settings = ()
 
     def check(self, problem):
         require(problem.rate is not None, "stop", "no anytime budget",
                 f"{type(self).__name__} needs AnytimeBudget(rate, horizon)")
 
     def play(self, run, problem, rng):
-        told, hull = np.array([problem.rate, problem.horizon], float), np.zeros((3, problem.K + 1))
-        kept = self.start(problem, hull)
-        run.notes = hull, kept                                    # for those who watch a run
-        return run.play(self.loop, ready(self.rule, ROUND), told, self.parameters, hull, kept, rng)
+        told = Told(float(problem.rate), int(problem.horizon))
+        return run.play(around(by_rounds, self.rule), told, self.settings, self.own(problem), rng)
 
-    def start(self, problem, hull):
-        """The numbers that the rule keeps, before the first round; `hull` is all zeros."""
-        return np.zeros(0)
-
-    def identity(self):
-        return (type(self).__name__, self.rule, self.loop, tuple(self.parameters), self.start)
+    def own(self, problem):
+        """The policy's own arrays before the first round."""
+        return Bounds(*np.zeros((2, problem.K + 1)))
 
 
 @dataclass(frozen=True)
@@ -303,8 +366,8 @@ class SUAK(_Anytime):
             require(getattr(self, name) in allowed, name, getattr(self, name), f"must be one of {allowed}")
 
     @property
-    def parameters(self):
-        return np.array([self.under_use, self.log == "T", READINGS.index(self.counting), self.order == "least"], float)
+    def settings(self):
+        return Settings(float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least")
 
     def rehearse(self, name, problem):
         super().rehearse(name, problem)
@@ -312,10 +375,10 @@ class SUAK(_Anytime):
             warnings.warn(f"an arm costs c = {problem.rate} in expectation: SUAK can never tell on which side it is",
                           stacklevel=2)
 
-    def start(self, problem, hull):
-        kept = np.zeros(8)
-        kept[PENDING], kept[LEAST_OMEGA] = -1.0, inf
-        return kept
+    def own(self, problem):
+        memory = new_record(MEMORY)
+        memory.pending, memory.least_omega = -1.0, inf
+        return Phases(*np.zeros((3, problem.K + 1)), memory)
 
 
 @dataclass(frozen=True)
@@ -343,8 +406,8 @@ class OnePhaseSkip(_Anytime):
         require(isinstance(self.time_row, bool), "time_row", self.time_row, "must be True or False")
 
     @property
-    def parameters(self):
-        return np.array([float(self.radius[0]), self.radius[-1] == "T", self.time_row], float)
+    def settings(self):
+        return Radius(float(self.radius[0]), self.radius[-1] == "T", self.time_row)
 
 
 @dataclass(frozen=True)
@@ -357,6 +420,9 @@ class PrimalDualSkip(_Anytime):
     """
 
     rule = staticmethod(primal_dual)
+
+    def own(self, problem):
+        return Members(*np.zeros((3, problem.K + 1)))
 
 
 @dataclass(frozen=True)
@@ -378,8 +444,14 @@ class UCBSimplexSkip(_Anytime):
     def __post_init__(self):
         positive("lam", self.lam)
 
-    def start(self, problem, hull):
-        return np.zeros(2 + 2 * problem.K * (problem.K + 1))
+    @property
+    def settings(self):
+        return Boldness(float(self.lam))
+
+    def own(self, problem):
+        K, last = problem.K, new_record(np.dtype([("base", "i8"), ("spent_before", "f8")]))
+        last.base = -1
+        return Bases(*np.zeros((2, K + 1)), *np.zeros((2, K * (K + 1))), last)
 
 
 @dataclass(frozen=True)
@@ -401,9 +473,8 @@ class KnownMeans(_Anytime):
             positive("threshold", self.threshold)
 
     @property
-    def parameters(self):
-        return np.array([self.threshold or 0.0])
+    def settings(self):
+        return Threshold(float(self.threshold or 0.0))
 
-    def start(self, problem, hull):
-        hull[UPPER, :-1], hull[LOWER, :-1] = problem.reward_means, problem.cost_means
-        return np.zeros(0)
+    def own(self, problem):
+        return Bounds(np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0))

@@ -13,13 +13,15 @@ other side. The posterior of a resting arm does not change, so the round of its 
 
 from dataclasses import dataclass
 from math import exp, inf, lgamma, log, log1p, sqrt
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
-from numba import types as T
 
 from ..checks import require
-from ..engine.loops import RUNNING, kernel, pull, settle
+from ..engine.compilation import compiled_for
+from ..engine.loops import RUNNING, checkpoint, pull
+from ..engine.state import new_record
 from .base import ChoiceRule, choose, require_soft
 
 
@@ -45,19 +47,22 @@ def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
 # at which it rings next (the leader's bell has none, it is asked in every round), and -log(1 - q).
 A, B, C, D, TILT, CHANCE, BELL, RATE = range(8)
 # State of a run: the leader, the threshold, the round of its rivals' first bell, pairs drawn since a refresh.
-LEADER, THETA, RING, WORK = range(4)
-# Parameters: how far below the leader's centre theta lies, in standard errors; above which probability a bell is not
-# worth having; after how many pairs drawn per arm leader and theta are chosen anew. All values are exact.
-DEPTH, LOUD, LAZY = range(3)
+RACE = np.dtype([("leader", "i8"), ("theta", "f8"), ("ring", "f8"), ("work", "f8")])
+
+
+class Tuning(NamedTuple):
+    """What only speed depends on; the law is exact for all values."""
+
+    depth: float = 3.2      # how far below the leader's centre theta lies, in standard errors
+    loud: float = 0.95      # above this probability a bell is not worth having
+    lazy: float = 24.0      # after so many pairs drawn per arm leader and theta are chosen anew
+
 
 INFINITE = np.float64(inf).view(np.int64)
 
-_table, _floats = T.float64[:, ::1], T.float64[::1]
-
-
 def state(K):
     """The kernel's arrays before the first pull: of the arms, of the run, and room for the arms whose bells ring."""
-    return np.ones((RATE + 1, K)), np.zeros(WORK + 1), np.zeros(K + 1, np.int64)
+    return np.ones((RATE + 1, K)), new_record(RACE), np.zeros(K + 1, np.int64)
 
 
 @nb.njit(error_model="numpy")
@@ -149,38 +154,37 @@ def learn(arm, x, y, loud, arms):
 
 
 @nb.njit(error_model="numpy")
-def refresh(t, params, arms, run, rng):
+def refresh(t, tuning, arms, race, rng):
     """Choose leader and threshold from the posteriors, and wind all bells for them."""
     leader, theta = 0, -inf
     for k in range(arms.shape[1]):
         a, b, c, d = arms[A, k], arms[B, k], arms[C, k], arms[D, k]
-        low = a / c * exp(-params[DEPTH] * sqrt((b / a + d / c) / (a + b + 1.0)))
+        low = a / c * exp(-tuning.depth * sqrt((b / a + d / c) / (a + b + 1.0)))
         if low > theta:
             leader, theta = k, low
     for k in range(arms.shape[1]):
         side = -1 if k == leader else 1
         s, q = chernoff(arms[A, k], arms[B, k], arms[C, k], arms[D, k], theta, side)
-        arms[TILT, k], arms[CHANCE, k] = (s, q) if q <= params[LOUD] else (0.0, 1.0)
+        arms[TILT, k], arms[CHANCE, k] = (s, q) if q <= tuning.loud else (0.0, 1.0)
         pace(k, arms)
         wind(k, t, arms, rng)
     arms[BELL, leader] = inf
-    run[LEADER], run[THETA], run[RING], run[WORK] = leader, theta, arms[BELL].min(), 0.0
+    race.leader, race.theta, race.ring, race.work = leader, theta, arms[BELL].min(), 0.0
 
 
 @nb.njit(error_model="numpy")
-def next_bell(t, bells, run):
+def next_bell(t, bells):
     """The round of the first bell after t. Positive numbers sort like their bits, which are compared many at a time."""
     bits, first = bells.view(np.int64), INFINITE
     for k in range(len(bells)):
         first = min(first, bits[k] if bells[k] > t else INFINITE)
-    run.view(np.int64)[RING] = first
-    return run[RING]
+    return np.int64(first).view(np.float64)
 
 
 @nb.njit(error_model="numpy")
-def contest(t, low_rang, arms, run, rung, rng):
+def contest(t, low_rang, arms, race, rung, rng):
     """The arm with the largest V in round t, in which some bell has rung."""
-    leader, theta, bells, heard = int(run[LEADER]), run[THETA], arms[BELL], 0
+    leader, theta, bells, heard = race.leader, race.theta, arms[BELL], 0
     drawn = int(low_rang)
     x = knock(leader, theta, arms, rng) if low_rang else 0.0
     while x == 0.0:                                  # silent, or a false alarm: above theta
@@ -190,7 +194,7 @@ def contest(t, low_rang, arms, run, rung, rng):
     for k in range(len(bells)):
         rung[heard] = k
         heard += bells[k] <= t
-    ring = next_bell(t, bells, run)
+    ring = next_bell(t, bells)
     arm, best = leader, x
     if x > theta:
         room = log(x / theta)
@@ -218,44 +222,44 @@ def contest(t, low_rang, arms, run, rung, rng):
                 drawn += 1
             if V > best:
                 arm, best = k, V
-    run[RING] = ring
-    run[WORK] += drawn
+    race.ring = ring
+    race.work += drawn
     return arm
 
 
-@kernel(_floats, _table, _floats, T.int64[::1], T.npy_rng)
-def bells(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clock, purse,
-          marks, pulls_at, clock_at, purse_at, max_rounds, top, ceiling, rate):
+@compiled_for()
+def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
     """Budgeted Thompson sampling by Chernoff bells: nearly every round is one uniform draw and a comparison."""
-    K, status = n.size, RUNNING
-    t, spent, collected = clock[0], purse[0], purse[1]
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    K, status, last = n.size, RUNNING, limits.last_round
+    loud, lazy = tuning.loud, tuning.lazy * K
+    t, spent, collected = now.rounds, now.spent, now.reward
     if t == 0:
-        refresh(t, params, arms, run, rng)
+        refresh(t, tuning, arms, race, rng)
     while status == RUNNING:
-        going, due, arm = True, marks[clock[2]], 0
+        going, due, arm = True, record.due[now.checkpoint], 0
         while going:
-            arm = int(run[LEADER])
+            arm = race.leader
             low_rang = rng.random() < arms[CHANCE, arm]
-            if low_rang or run[RING] <= t + 1:
-                arm = contest(t + 1, low_rang, arms, run, rung, rng)
-            page, line = table[arm, n[arm] >> shift], n[arm] & ((1 << shift) - 1)
-            x, y = pool[page, line, 0], pool[page, line, 1]
-            going, t, spent, collected = pull(arm, t, spent, collected, due, pool, table, filled, shift, n, sums,
-                                              max_rounds)
+            if low_rang or race.ring <= t + 1:
+                arm = contest(t + 1, low_rang, arms, race, rung, rng)
+            x, y = pull(arm, n, sums, pool, table, shift)
+            t, spent, collected = t + 1, spent + y, collected + x
+            going = spent < due and t < last and n[arm] < filled[arm]
             # A fractional outcome becomes a Bernoulli trial.
             x = x if x == 0.0 or x == 1.0 else 1.0 * (rng.random() < x)
             y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)
-            loud = learn(arm, x, y, params[LOUD], arms)
-            if arm != run[LEADER]:
+            too_loud = learn(arm, x, y, loud, arms)
+            if arm != race.leader:
                 pace(arm, arms)
                 wind(arm, t, arms, rng)
-                run[RING] = min(run[RING], arms[BELL, arm])
-            elif loud:
-                run[WORK] = inf                          # the leader has fallen behind
-            if run[WORK] >= params[LAZY] * K:
-                refresh(t, params, arms, run, rng)
-        status = settle(arm, t, spent, collected, filled, n, clock, purse, marks, pulls_at, clock_at, purse_at,
-                        max_rounds)
+                race.ring = min(race.ring, arms[BELL, arm])
+            elif too_loud:
+                race.work = inf                          # the leader has fallen behind
+            if race.work >= lazy:
+                refresh(t, tuning, arms, race, rng)
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
 
@@ -276,7 +280,7 @@ class BTS(ChoiceRule):
     naive: bool = False
     rule = staticmethod(bts)
     loop = staticmethod(bells)
-    tuning = (3.2, 0.95, 24.0)                         # DEPTH, LOUD, LAZY: a flat optimum
+    tuning = Tuning()                                  # a flat optimum
     support = (0.0, 1.0)
 
     def __post_init__(self):
@@ -291,7 +295,7 @@ class BTS(ChoiceRule):
     def play(self, run, problem, rng):
         if self.naive:
             return super().play(run, problem, rng)
-        return run.play(bells, np.array(self.tuning), *state(problem.K), rng)
+        return run.play(bells, self.tuning, *state(problem.K), rng)
 
     def identity(self):
         return (type(self).__name__, self.rule if self.naive else (self.loop, self.tuning))

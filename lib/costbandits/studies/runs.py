@@ -54,7 +54,7 @@ class Runs(Results):
 
     Attributes
     ----------
-    pulls : int32 array of shape (policy, replication, checkpoint, arm)
+    pulls : int64 array of shape (policy, replication, checkpoint, arm)
     rounds, skips : int64 arrays of shape (policy, replication, checkpoint)
         Elapsed rounds, skipped ones included; skipped ones alone.
     spent, reward : float64 arrays of shape (policy, replication, checkpoint)

@@ -120,17 +120,16 @@ class Study:
         bandit, stop = self.instance(replication)
         order = stream(self.seed, replication, ORDER).permutation(bandit.K)
         stacks = Stacks(bandit, self.seed, replication, order)
-        problem, (top, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
+        problem, (max_cost, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
         for label in labels:
             self.policies[label].check(problem)
-        end = stop.marks(self.fractions), self.max_rounds, top[order], *limits, stop.ends(self.fractions)
+        end = stop.due(self.fractions), self.max_rounds, max_cost[order], *limits, stop.ends(self.fractions)
         results = {}
         for label in labels:
-            run = self._run(label, replication, problem, stacks, *end)
-            pulls = np.empty_like(run.pulls_at)
-            pulls[:, order] = run.pulls_at
-            arrays = (pulls, run.clock_at[:, 0], run.clock_at[:, 1], run.purse_at[:, 0], run.purse_at[:, 1])
-            results[label] = dict(zip(FIELDS, arrays, strict=True))
+            found = self._run(label, replication, problem, stacks, *end).record
+            pulls = np.empty_like(found.pulls)
+            pulls[:, order] = found.pulls
+            results[label] = {"pulls": pulls, **{name: found.noted[name].copy() for name in FIELDS[1:]}}
             if self.reduce is not None:
                 results[label] = self._reduced(replication, results[label], bandit, stop)
         return results
@@ -148,24 +147,24 @@ class Study:
                         "params, or of what memory and prepare have made")
                 raise
             if status != engine.DONE:
-                raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.clock[0] + 1}: "
-                                   + self._trouble(status, len(run.n)))
+                raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.state.now.rounds + 1}: "
+                                   + self._trouble(status, problem.K))
             return run
 
         run = play()
         promised = isinstance(policy, IndexRule) and policy.monotone
         if promised and replication == self.first and not policy.rule.__module__.startswith("costbandits."):
-            kept = np.array_equal(run.pulls_at, play(lazy=False).pulls_at) and policy.rises(run, problem)
+            kept = np.array_equal(run.record.pulls, play(lazy=False).record.pulls) and policy.rises(run, problem)
             require(kept, f"policy {label!r} monotone", True,
                     "its index decreases while the arm rests: declare monotone=False")
         return run
 
     def _trouble(self, status, K):
         return {
-            engine.TOO_LONG: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
+            engine.LAST_ROUND: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
             engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
                                 "-2 to pass",
-            engine.TOO_DEAR: "the policy returned an arm that would exceed the budget; choose among the affordable",
+            engine.UNAFFORDABLE: "the policy returned an arm that would exceed the budget; choose among the affordable",
             engine.NOT_A_NUMBER: "the index is not a number, as 0/0 or the root of a negative number are not; return "
                                  "np.inf where it is undefined, such as at a cost of 0"}[status]
 

@@ -1,0 +1,132 @@
+"""What the library needs of Numba beyond its documented interface: all of it stands here.
+
+Compiled code is kept on disk by Numba, in `__pycache__` or where NUMBA_CACHE_DIR says. Numba takes it for current while
+the file of the function is unchanged. That is too strict, since a reworded comment changes the file, and too lax, since
+a function that is called may stand in another file. Here it is current while the bytecode and the constants of the
+function and of all that it calls are the same, wherever the files stand. Where a version of Numba lacks a private part,
+the same is compiled in each process anew, and one warning says so.
+"""
+
+import functools
+import hashlib
+import inspect
+import os
+import types
+import warnings
+from collections.abc import Callable
+
+import numba as nb
+
+from ..checks import ours
+
+OPTIONS = {"error_model": "numpy"}     # a division by 0 is infinite, as in NumPy
+
+
+def keep(made, holds_a_rule: bool = False):
+    """Let what this dispatcher compiles be kept on disk, as far as this version of Numba can."""
+    before = getattr(made, "_cache", None)
+    try:
+        made.enable_caching()
+        cache, part = made._cache, made._cache._impl
+        if nb.config.CACHE_DIR:
+            # Numba's own folder there has a name that depends on the place of the source.
+            cache._cache_path = os.path.join(nb.config.CACHE_DIR, made.py_func.__module__)
+            os.makedirs(cache._cache_path, exist_ok=True)
+        cache._cache_file = type(cache._cache_file)(cache._cache_path, part.filename_base, content(made.py_func))
+        if holds_a_rule and part.check_cachable:
+            # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
+            part.check_cachable = lambda result: True
+    except AttributeError as error:
+        made._cache = before
+        _warn_once(str(error))
+
+
+@functools.cache
+def _warn_once(error):
+    warnings.warn(f"numba {nb.__version__} keeps compiled code in another way than this library knows ({error}): "
+                  "everything works, but is compiled anew in each process", stacklevel=3)
+
+
+def content(function: Callable) -> str:
+    """Digest of the bytecode and constants of a function and of all functions of its own kind that it calls."""
+    return hashlib.sha256("\n".join(_content(function, set())).encode()).hexdigest()
+
+
+def _content(function, seen):
+    if function in seen:
+        return
+    seen.add(function)
+    code, inside = function.__code__, inspect.getclosurevars(function)
+    yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames}"
+    yield from (repr(const) for const in code.co_consts
+                if const != function.__doc__ and not isinstance(const, types.CodeType))
+    for name, value in sorted({**inside.globals, **inside.nonlocals}.items()):
+        value = getattr(value, "py_func", value)
+        if isinstance(value, types.FunctionType) and ours(value):
+            yield from _content(value, seen)
+        else:
+            yield f"{name} {value.__name__ if hasattr(value, '__name__') else repr(value)}"
+
+
+class Kernel:
+    """A pull loop, or another function that only Python calls, compiled when it is first called.
+
+    Parameters
+    ----------
+    function : function
+    signature : Numba signature, optional
+        By default the types of each call.
+    kept : bool
+        Whether what was compiled is kept on disk.
+    holds_a_rule : bool
+        Whether `around` made it.
+    """
+
+    def __init__(self, function: Callable, signature=None, kept: bool = True, holds_a_rule: bool = False):
+        self.py_func, self.signature, self.kept, self.holds_a_rule = function, signature, kept, holds_a_rule
+
+    @functools.cached_property
+    def compiled(self):
+        made = nb.njit(nogil=True, **OPTIONS)(self.py_func)
+        if not nb.config.DISABLE_JIT:
+            if self.kept:
+                keep(made, self.holds_a_rule)
+            if self.signature is not None:
+                made.compile(self.signature)
+                made.disable_compile()
+        return made
+
+    def __call__(self, *arguments):
+        return self.compiled(*arguments)
+
+
+def compiled_for(signature=None) -> Callable:
+    """Make a function a `Kernel` of this signature."""
+    return lambda function: Kernel(function, signature)
+
+
+@functools.lru_cache(256)
+def around(kernel: Kernel, rule) -> Callable:
+    """A kernel with a rule compiled into it, to be called without its first argument.
+
+    A quarter faster than calling the rule by its address, for a second of compiling: only rules of the library can be
+    kept, for a cell of a notebook has no file that lasts.
+    """
+    if nb.config.DISABLE_JIT:
+        return functools.partial(kernel.py_func, rule)
+    loop = nb.njit(**OPTIONS)(kernel.py_func)
+    # Spelled out: of *arguments Numba could not be told the types.
+    names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[1:])
+    outer = eval(compile(f"lambda {names}: loop(rule, {names})", __file__, "eval"), {"loop": loop, "rule": rule})
+    outer.__module__ = __name__
+    outer.__qualname__ = f"{kernel.py_func.__name__}_around_{rule.py_func.__module__}_{rule.py_func.__qualname__}"
+    signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[1:])
+    return Kernel(outer, signature, ours(rule.py_func), holds_a_rule=True)
+
+
+def ready(rule, signature):
+    """The rule, compiled for this signature; those of the library wait until they are played."""
+    if not nb.config.DISABLE_JIT and signature.args not in rule.overloads:
+        keep(rule)
+        rule.compile(signature)
+    return rule

@@ -1,0 +1,116 @@
+"""What every policy, stop rule, law and regret gives on small problems, pinned.
+
+    PYTHONPATH=lib python tests/pins.py        # writes tests/pins.json anew, once RESULTS has been raised
+
+`costbandits.studies.keys.RESULTS` is the number of the results: stores keep finished replications under it. Whoever
+changes what anything here gives, raises it; tests/studies/test_pins.py fails until then. Decisions alone would not
+show a change in the last bit of a formula, so the bits of indices, bounds and other working arrays are pinned, too.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+import costbandits as cb
+
+PINS = Path(__file__).with_name("pins.json")
+
+
+@cb.index
+def my_index(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n + params[0] * (t / n) ** 0.5
+
+
+@cb.choose
+def my_choice(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    memory[0] += rng.normal()
+    return -1 if memory[0] > 2.0 * t**0.5 else -2 if t % 7 == 0 else int(rng.integers(0, len(n)))
+
+
+def share_of_budget(bandit):
+    return cb.Budget(600 * float(bandit.cost_means.min()))
+
+
+def linear(rng):
+    return cb.LinearBandit(cb.polytopes.simplex(4), *rng.uniform(0.1, 0.9, (2, 4)), noise_sd=0.1)
+
+
+THREE = cb.Bandit([cb.Beta(2, 3), cb.Beta(3, 2), cb.Beta(4, 1)], [cb.Beta(1, 4), cb.Beta(2, 2), cb.Beta(5, 2)])
+PRICED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47, 0.2)], [cb.Constant(c) for c in (0.2, 1.0, 0.6, 0.1)])
+CHARGED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47)], [cb.Bernoulli(c) for c in (0.2, 0.9, 0.6)])
+INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
+           "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-BV1": cb.UCBBV1(),
+           "Budget-UCB, told 0.01": cb.BudgetUCB(0.01, 0.5), "vUCB-BV1": cb.VUCBBV1(), "UCB1": cb.UCB1(),
+           "UCB-SC+": cb.UCBSCPlus(), "UCB-B2": cb.UCBB2(), "mine": cb.IndexPolicy(my_index, (0.1,)),
+           "mine, monotone": cb.IndexPolicy(my_index, (0.1,), monotone=True)}
+# name of a study -> policies, bandits, stop, regrets
+STUDIES = {
+    **{family: ({**INDICES, "b-greedy": cb.BGreedy(), "eps-greedy": cb.EpsilonGreedy(1, 0.1), "BTS": cb.BTS(),
+                 "BTS naive": cb.BTS(naive=True), "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1)},
+                make, share_of_budget, [cb.regret.budgeted, lambda runs: cb.regret.budgeted(runs, "budget")])
+       for family, make in (("bernoulli", cb.instances.bernoulli(6)), ("beta", cb.instances.beta(6)),
+                            ("discrete", cb.instances.generalized_bernoulli(6)))},
+    "linear": ({"Budget-CB": cb.BudgetCB(), "printed": cb.BudgetCB(0.05, 0.5, 0.1, radius="printed"), "CB": cb.CB()},
+               linear, cb.Budget(60.0), [cb.regret.budgeted]),
+    "known costs": ({"KUBE": cb.KUBE(), "KUBE 1/40": cb.KUBE(40.0), "fractional": cb.FractionalKUBE(40.0),
+                     "eps-first": cb.EpsilonFirst(0.1)},
+                    cb.instances.knapsack(6), cb.HardBudget(2000.5), [cb.regret.knapsack]),
+    "anytime": ({**{f"SUAK, {reading}": cb.SUAK(counting=reading) for reading in ("skips", "coming", "needed")},
+                 "SUAK, first": cb.SUAK(0.0, "T", order="first"), "SUAK, printed": cb.SUAK(counting="printed"),
+                 **{f"OPS {radius}": cb.OnePhaseSkip(radius) for radius in ("3logT", "3logt", "2logT")},
+                 "OPS, no row": cb.OnePhaseSkip(time_row=False), "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip(),
+                 "USS 1": cb.UCBSimplexSkip(1.0), "known": cb.KnownMeans(), "known, drawn": cb.KnownMeans(None)},
+                THREE, cb.AnytimeBudget(0.4, 12_000), [cb.regret.anytime]),
+    "subsidy": ({"CS-UCB": cb.CSUCB(0.1), "CS-UCB 0": cb.CSUCB(0.0), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1),
+                 "CS-TS, Gaussian": cb.CSTS(0.1, "gaussian"), "CS-ETC 9": cb.CSETC(0.1, 9), "PE": cb.PairwiseElimination(0.1),
+                 "once": cb.CommitOnce(0.1), "blind": cb.BlindETC()},
+                PRICED, cb.Horizon(5000), [lambda runs: cb.regret.quality(runs, 0.1), lambda runs: cb.regret.cost(runs, 0.1)]),
+    "subsidy, unknown costs": ({"CS-UCB": cb.CSUCB(0.1, "unknown"), "CS-TS": cb.CSTS(0.1, costs="unknown"),
+                                "CS-ETC": cb.CSETC(0.1, costs="unknown")}, CHARGED, cb.Horizon(3000), []),
+}
+LAWS = [cb.Bernoulli(0.3), cb.Beta(0.4, 2.5), cb.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]), cb.Constant(0.7),
+        cb.TruncatedNormal(0.3, 0.2, 0.0, 1.0), cb.Discrete(np.arange(20.0), [0.05] * 20)]
+
+
+def bits(*arrays):
+    """Digest of the bits of arrays of numbers, zeros of either sign alike."""
+    joined = b"".join(np.ascontiguousarray(np.asarray(array, float) + 0.0).tobytes() for array in arrays)
+    return hashlib.blake2b(joined, digest_size=8).hexdigest()
+
+
+def states(number=300):
+    """Arguments (t, n, sums, constant) of an index: what 1 to 400 pulls of an arm may have brought."""
+    rng = np.random.default_rng(7)
+    for _ in range(number):
+        n = int(rng.integers(1, 400))
+        x, y = rng.random(n), rng.random(n) * rng.uniform(0.3, 1)
+        yield n + int(rng.integers(1, 5000)), n, x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), 0.05
+
+
+def played(name):
+    """What the policies of a study do: pulls at its end in words, the rest as digests."""
+    policies, bandits, stop, regrets = STUDIES[name]
+    runs = cb.simulate(policies, bandits, stop, replications=2, seed=5, checkpoints=3)
+    for p, label in enumerate(runs.policies):
+        each = {"pulls": [" ".join(map(str, row)) for row in runs.pulls[p, :, -1].tolist()],
+                "skips": runs.skips[p, :, -1].tolist(), "checkpoints": bits(runs.pulls[p], runs.rounds[p]),
+                "money": bits(runs.spent[p], runs.reward[p])}
+        yield f"{name}: {label}", {**each, "regret": [bits(regret(runs)[p]) for regret in regrets]}
+
+
+def everything():
+    """All pins, name -> what it gives."""
+    pins = {key: value for name in STUDIES for key, value in played(name)}
+    with np.errstate(all="ignore"):
+        pins |= {f"index: {label}": bits([policy.rule(*state[:-1], state[-1], policy.parameters) for state in states()])
+                 for label, policy in INDICES.items()}
+    pins |= {f"law: {law!r}": bits(law.sample(np.random.default_rng(3), 200), [law.mean, law.variance, *law.support])
+             for law in LAWS}
+    return pins
+
+
+def summary(pins):
+    """One digest of all pins."""
+    return hashlib.blake2b(json.dumps(pins, sort_keys=True).encode(), digest_size=8).hexdigest()
