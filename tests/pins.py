@@ -14,6 +14,10 @@ from pathlib import Path
 import numpy as np
 
 import costbandits as cb
+from costbandits.engine.loops import DONE, Run
+from costbandits.engine.stacks import POLICY, Stacks, stream
+from costbandits.policies.base import Problem
+from costbandits.studies.keys import RESULTS
 
 PINS = Path(__file__).with_name("pins.json")
 
@@ -64,9 +68,10 @@ STUDIES = {
                  "USS 1": cb.UCBSimplexSkip(1.0), "known": cb.KnownMeans(), "known, drawn": cb.KnownMeans(None)},
                 THREE, cb.AnytimeBudget(0.4, 12_000), [cb.regret.anytime]),
     "subsidy": ({"CS-UCB": cb.CSUCB(0.1), "CS-UCB 0": cb.CSUCB(0.0), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1),
-                 "CS-TS, Gaussian": cb.CSTS(0.1, "gaussian"), "CS-ETC 9": cb.CSETC(0.1, 9), "PE": cb.PairwiseElimination(0.1),
-                 "once": cb.CommitOnce(0.1), "blind": cb.BlindETC()},
-                PRICED, cb.Horizon(5000), [lambda runs: cb.regret.quality(runs, 0.1), lambda runs: cb.regret.cost(runs, 0.1)]),
+                 "CS-TS, Gaussian": cb.CSTS(0.1, "gaussian"), "CS-ETC 9": cb.CSETC(0.1, 9),
+                 "PE": cb.PairwiseElimination(0.1), "once": cb.CommitOnce(0.1), "blind": cb.BlindETC()},
+                PRICED, cb.Horizon(5000),
+                [lambda runs: cb.regret.quality(runs, 0.1), lambda runs: cb.regret.cost(runs, 0.1)]),
     "subsidy, unknown costs": ({"CS-UCB": cb.CSUCB(0.1, "unknown"), "CS-TS": cb.CSTS(0.1, costs="unknown"),
                                 "CS-ETC": cb.CSETC(0.1, costs="unknown")}, CHARGED, cb.Horizon(3000), []),
 }
@@ -81,36 +86,77 @@ def bits(*arrays):
 
 
 def states(number=300):
-    """Arguments (t, n, sums, constant) of an index: what 1 to 400 pulls of an arm may have brought."""
+    """Arguments (t, n, sums, constant) of an index: what 1 to 400 pulls of an arm may have brought, or many more."""
     rng = np.random.default_rng(7)
-    for _ in range(number):
-        n = int(rng.integers(1, 400))
+    for i in range(number):
+        n = int(rng.integers(1, 400) if i % 5 else rng.integers(10_000, 40_000))
         x, y = rng.random(n), rng.random(n) * rng.uniform(0.3, 1)
         yield n + int(rng.integers(1, 5000)), n, x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), 0.05
+
+
+def numbers(thing):
+    """All numbers in nested tuples of arrays, records and numbers, as arrays."""
+    if isinstance(thing, np.record):
+        yield from thing.tolist()
+    elif isinstance(thing, tuple):
+        for part in thing:
+            yield from numbers(part)
+    elif isinstance(thing, np.ndarray | float | int):
+        yield thing
+
+
+def working(policy, bandit, stop):
+    """Digest of what a policy's loop worked on, as a run has left it: bounds, estimates, posteriors, sums."""
+    order = np.arange(bandit.K)
+    max_cost, *limits = stop.limits(bandit)
+    fractions = np.array([1.0])
+    run = Run(Stacks(bandit, 5, 0, order), stop.due(fractions), 10**6, max_cost, *limits, stop.ends(fractions))
+    assert policy.play(run, Problem.of(bandit, stop, order), stream(5, 0, POLICY)) == DONE
+    return bits(*map(np.ravel, numbers((run.state, run.worked_on))))
 
 
 def played(name):
     """What the policies of a study do: pulls at its end in words, the rest as digests."""
     policies, bandits, stop, regrets = STUDIES[name]
     runs = cb.simulate(policies, bandits, stop, replications=2, seed=5, checkpoints=3)
-    for p, label in enumerate(runs.policies):
-        each = {"pulls": [" ".join(map(str, row)) for row in runs.pulls[p, :, -1].tolist()],
-                "skips": runs.skips[p, :, -1].tolist(), "checkpoints": bits(runs.pulls[p], runs.rounds[p]),
-                "money": bits(runs.spent[p], runs.reward[p])}
-        yield f"{name}: {label}", {**each, "regret": [bits(regret(runs)[p]) for regret in regrets]}
+    for p, (label, policy) in enumerate(policies.items()):
+        yield f"{name}: {label}", {
+            "pulls": [" ".join(map(str, row)) for row in runs.pulls[p, :, -1].tolist()],
+            "skips": runs.skips[p, :, -1].tolist(),
+            "checkpoints": bits(runs.pulls[p], runs.rounds[p]),
+            "money": bits(runs.spent[p], runs.reward[p]),
+            "regret": [bits(regret(runs)[p]) for regret in regrets],
+            "working": working(policy, runs.bandits[0], runs.stops[0])}
 
 
 def everything():
     """All pins, name -> what it gives."""
     pins = {key: value for name in STUDIES for key, value in played(name)}
     with np.errstate(all="ignore"):
-        pins |= {f"index: {label}": bits([policy.rule(*state[:-1], state[-1], policy.parameters) for state in states()])
+        pins |= {f"index: {label}": bits([policy.rule(*state, policy.parameters) for state in states()])
                  for label, policy in INDICES.items()}
-    pins |= {f"law: {law!r}": bits(law.sample(np.random.default_rng(3), 200), [law.mean, law.variance, *law.support])
-             for law in LAWS}
+    for law in LAWS:
+        drawn = law.sample(np.random.default_rng(3), 200)
+        pins[f"law: {law!r}"] = bits(drawn, [law.mean, law.variance, *law.support])
     return pins
 
 
 def summary(pins):
     """One digest of all pins."""
     return hashlib.blake2b(json.dumps(pins, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def renew(path, found, results):
+    """Write the pins anew; refused for a number of results that has stood for others.
+
+    The file keeps a digest of all pins for each number that there ever was.
+    """
+    history = json.loads(path.read_text())["history"] if path.exists() else {}
+    if history.get(str(results), summary(found)) != summary(found):
+        raise SystemExit(f"RESULTS = {results} stands for other pins: raise it in studies/keys.py first")
+    history[str(results)] = summary(found)
+    path.write_text(json.dumps({"history": history, "pins": found}, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    renew(PINS, everything(), RESULTS)

@@ -52,6 +52,9 @@ def count(name, value, low=1):
     return int(value)
 
 
+OURS = __name__.partition(".")[0]
+
+
 def ours(thing):
     """Whether a class or a function is the library's own."""
-    return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == OURS

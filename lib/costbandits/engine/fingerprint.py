@@ -1,8 +1,9 @@
-"""What decides a result, as a short digest: code without comments and docstrings, parameters, versions.
+"""A short digest of anything that decides a result: the reader's own code by its content, all else by name and value.
 
-The store of finished replications files results under it, so an edited sentence repeats nothing and an edited
-formula repeats everything that used it. Where two things can't be told apart for sure they get different digests,
-or an error: work done twice is better than a result of something else.
+An edited comment or docstring of a function changes nothing, an edited formula does. What belongs to Python, to an
+installed package or to this library is known by its name: versions, and the declared number of results, stand for its
+content. Where two things can't be told apart for sure they get different digests, or an error: work done twice is
+better than a result of something else.
 """
 
 import copyreg
@@ -10,7 +11,6 @@ import dis
 import functools
 import hashlib
 import importlib
-import importlib.metadata
 import operator
 import sys
 import sysconfig
@@ -20,11 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-# Modules in which any change of code may change any result. Policies, distributions and stop rules are told apart one
-# by one, and so are the functions that a `reduce` names.
-COMMON = ("engine", "policies/base", "simulate", "stacks")
-PACKAGES = ("numba", "numpy", "scipy")
-OURS = __name__.partition(".")[0]
+from ..checks import OURS, ours
 
 
 def digest(*things):
@@ -39,21 +35,16 @@ def digest(*things):
 
 
 @functools.cache
-def _installed(module):
-    """Whether a module belongs to Python or to an installed package: then its name says what is in it."""
+def _known(module):
+    """Whether a module belongs to Python, to an installed package or to us: then its name says what is in it."""
     top = str(module).partition(".")[0]
+    # __main__ may be a tool's (python -m ...), and yet be what a function of the user's calls its module.
+    if top == "__main__":
+        return False
     file = getattr(sys.modules.get(top), "__file__", None)
     folders = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
-    # __main__ may be a tool's (python -m ...), and yet be what a function of the user's calls its module.
-    if top in (OURS, "__main__"):
-        return False
-    return top in sys.stdlib_module_names or (
+    return top in (*sys.stdlib_module_names, OURS) or (
         file is not None and any(Path(file).is_relative_to(folder) for folder in folders))
-
-
-def _changeable(module):
-    """Whether a module is the user's own: neither installed nor of the library, whose cached helpers go by name."""
-    return not _installed(module) and str(module).partition(".")[0] != OURS
 
 
 def _describe(thing, outer):
@@ -85,22 +76,22 @@ def _compound(thing, outer):
         yield from _describe(("jitted", getattr(thing, "targetoptions", None), thing.py_func), outer)
     elif isinstance(thing, functools.partial):
         yield from _describe(("partial", thing.func, thing.args, thing.keywords), outer)
-    elif isinstance(thing, functools._lru_cache_wrapper) and _changeable(thing.__module__):
+    elif isinstance(thing, functools._lru_cache_wrapper) and not _known(thing.__module__):
         yield from _describe(("cached", thing.__wrapped__), outer)
-    elif isinstance(getattr(thing, "registry", None), types.MappingProxyType) and _changeable(thing.__module__):
+    elif isinstance(getattr(thing, "registry", None), types.MappingProxyType) and not _known(thing.__module__):
         # The function itself shows only one of Python's, which looks them up.
         yield from _describe(("single dispatch", dict(thing.registry)), outer)
     elif isinstance(thing, types.MethodType):
         yield from _describe((thing.__func__, thing.__self__), outer)
-    elif isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type) and _installed(thing.__module__):
+    elif isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type) and _known(thing.__module__):
         yield f"{thing.__module__}.{thing.__qualname__}"
+        yield from _describe(_enclosed(thing) if ours(thing) else (), outer)
     elif isinstance(thing, types.FunctionType):
         yield from _function(thing, outer)
     elif isinstance(thing, types.CodeType):
         yield from _code(thing, None, outer)
     elif isinstance(thing, type):
-        # Ours don't change while Python runs; those of a notebook may, with the globals they use.
-        yield from _own_class(thing) if thing.__module__.startswith(f"{OURS}.") else _class(thing, outer)
+        yield from _class(thing, outer)
     else:
         state = _state(thing)
         named = isinstance(state, str)       # known by its name alone, as functions of C are
@@ -119,16 +110,19 @@ def _state(thing):
         return reduced
     cached = {name for cls in type(thing).__mro__ for name, member in vars(cls).items()
               if isinstance(member, functools.cached_property)}
-    parts = [{name: value for name, value in part.items() if name not in cached} or None if isinstance(part, dict)
-             else list(part) if isinstance(part, Iterator) else part for part in reduced]
-    identity = getattr(thing, "identity", None)
-    return (*parts, identity() if callable(identity) else None)
+    return tuple({name: value for name, value in part.items() if name not in cached} or None if isinstance(part, dict)
+                 else list(part) if isinstance(part, Iterator) else part for part in reduced)
+
+
+def _enclosed(function):
+    """What a function has from the function around it."""
+    return tuple(cell.cell_contents for cell in getattr(function, "__closure__", None) or ())
 
 
 def _function(function, outer):
     yield from _code(function.__code__, function.__doc__, outer)
     yield from _describe((function.__defaults__, function.__kwdefaults__), outer)
-    yield from _describe(tuple(cell.cell_contents for cell in function.__closure__ or ()), outer)
+    yield from _describe(_enclosed(function), outer)
     names = sorted(_names(function.__code__))
     used = {name: function.__globals__[name] for name in _global_names(function.__code__)
             if name in function.__globals__}
@@ -140,8 +134,8 @@ def _function(function, outer):
 
 
 def _module(thing, names, outer):
-    """Of a module of the user's or ours: what it has under these names, and so on in the modules among that."""
-    if isinstance(thing, types.ModuleType) and not _installed(thing.__name__) and thing not in outer:
+    """Of a module of the user's: what it has under these names, and so on in the modules among that."""
+    if isinstance(thing, types.ModuleType) and not _known(thing.__name__) and thing not in outer:
         for name in names:
             if hasattr(thing, name):
                 yield f"part {name}"
@@ -182,15 +176,10 @@ def _code(code, docstring, outer):
         yield from _describe(None if docstring is not None and const is docstring else const, outer)
 
 
-@functools.cache
-def _own_class(cls):
-    return tuple(_class(cls, (cls,)))
-
-
 def _class(cls, outer):
     yield f"class {cls.__module__}.{cls.__qualname__}"
     for base in cls.__mro__:
-        if _installed(base.__module__):
+        if _known(base.__module__):
             yield f"base {base.__module__}.{base.__qualname__}"
             continue
         for name, member in sorted(vars(base).items(), key=lambda item: item[0]):

@@ -76,8 +76,10 @@ def choose(function):
 
 def _require_made_by(maker, rule):
     # Without compilation `index` and `choose` return the function as it is.
-    made = callable(rule) and (nb.config.DISABLE_JIT or getattr(rule, "maker", None) == maker)
-    require(made, "rule", rule, f"must be a function made by cb.{maker}: write @cb.{maker} above its def")
+    made_by = maker if callable(rule) and nb.config.DISABLE_JIT else getattr(rule, "maker", None)
+    cure = f"write @cb.{maker} above its def" if made_by is None else f"it is made by cb.{made_by}, which goes with " \
+           f"{'cb.IndexPolicy' if made_by == 'index' else 'cb.ChoosePolicy'}"
+    require(made_by == maker, "rule", rule, f"must be a function made by cb.{maker}; {cure}")
 
 
 def _require_functions(**functions):
@@ -150,8 +152,8 @@ class Policy:
 
     @functools.cached_property
     def parameters(self):
-        """The rule's parameters as an array: by default the policy's fields."""
-        return _floats(astuple(self)) if is_dataclass(self) else np.empty(0)
+        """The rule's parameters as an array: `params` where the policy has been given some, else its fields."""
+        return _floats(astuple(self)) if is_dataclass(self) else getattr(self, "params", np.empty(0))
 
     def check(self, problem):
         """Raise ValueError if the policy cannot play; asked before anyone has pulled an arm."""
@@ -167,10 +169,6 @@ class Policy:
 
     def play(self, run, problem, rng):
         """Play one run to its end and return the engine's status; policies with a loop of their own override it."""
-        raise NotImplementedError
-
-    def identity(self):
-        """Everything that decides how the policy plays, for the store: rules as functions, the rest by value."""
         raise NotImplementedError
 
 
@@ -204,9 +202,6 @@ class IndexRule(Policy):
                     return False
         return True
 
-    def identity(self):
-        return (type(self).__name__, self.rule, self.monotone, tuple(self.parameters), self.prepare)
-
 
 class ChoiceRule(Policy):
     """A policy that picks among all arms by a function made by `choose`."""
@@ -225,9 +220,6 @@ class ChoiceRule(Policy):
     def play(self, run, problem, rng):
         return run.by_choice(self.rule, _floats(self.prepare(problem)), self.parameters,
                              np.zeros(self.memory(problem.K)), rng)
-
-    def identity(self):
-        return (type(self).__name__, self.rule, tuple(self.parameters), self.memory, self.prepare)
 
 
 class IndexPolicy(IndexRule):
@@ -248,7 +240,7 @@ class IndexPolicy(IndexRule):
     def __init__(self, rule, params=(), monotone=False, prepare=None):
         _require_made_by("index", rule)
         _require_functions(prepare=prepare)
-        self.rule, self.monotone, self.parameters = rule, bool(monotone), _own_numbers("params", params)
+        self.rule, self.monotone, self.params = rule, bool(monotone), _own_numbers("params", params)
         if prepare is not None:
             self.prepare = prepare
 
@@ -271,7 +263,7 @@ class ChoosePolicy(ChoiceRule):
     def __init__(self, rule, params=(), memory=None, prepare=None):
         _require_made_by("choose", rule)
         _require_functions(memory=memory, prepare=prepare)
-        self.rule, self.parameters = rule, _own_numbers("params", params)
+        self.rule, self.params = rule, _own_numbers("params", params)
         if memory is not None:
             self.memory = memory
         if prepare is not None:

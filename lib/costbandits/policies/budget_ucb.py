@@ -77,9 +77,6 @@ class _LowestCost(IndexRule):
         super().rehearse(name, problem)
         warn_of_lower_bound(self, problem)
 
-    def identity(self):
-        return (*super().identity(), self.min_cost)
-
 
 @dataclass(frozen=True)
 class BudgetUCB(_LowestCost):

@@ -308,9 +308,6 @@ class _Subsidy(Policy):
         """What else the kernel takes."""
         return ()
 
-    def identity(self):
-        return (type(self).__name__, self.loop, self.pessimistic, self.once)
-
 
 @dataclass(frozen=True)
 class CSUCB(_Subsidy):

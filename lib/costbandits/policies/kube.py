@@ -158,9 +158,6 @@ class KUBE(FractionalKUBE):
         return run.play(around(self.loop, self.rule), costs, self.parameters, *run.search(), np.zeros(K, np.int64),
                         np.zeros(K), rng)
 
-    def identity(self):
-        return (*super().identity(), self.loop)
-
 
 @choose
 def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):

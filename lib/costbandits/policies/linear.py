@@ -171,9 +171,6 @@ class CB(Policy):
         return run.play(self.loop, Terms(*floats, *self.goal(problem)), x, np.ascontiguousarray(x.T),
                         np.eye(x.shape[1]) / self.ridge, estimates, rng)
 
-    def identity(self):
-        return (type(self).__name__, self.loop, self.goal)
-
 
 @dataclass(frozen=True)
 class BudgetCB(CB):

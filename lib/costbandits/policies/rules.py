@@ -15,7 +15,7 @@ import numba as nb
 import numpy as np
 from numba.core import errors
 
-from ..checks import require
+from ..checks import ours, require
 from ..engine import fingerprint
 
 ALLOWED = ("a rule is compiled: it may use numbers, arrays, loops, functions of math and numpy, and your own under "
@@ -23,6 +23,10 @@ ALLOWED = ("a rule is compiled: it may use numbers, arrays, loops, functions of 
 
 # What Numba says -> what it means; the first that fits.
 MEANINGS = (
+    (r"Untyped global name '(\w+)':.*[Ee]mpty list",
+     "{0}, which comes from outside, is an empty list; make it an array, such as np.zeros(0)"),
+    (r"Cannot infer the type of variable '(\w+)'.*list\(undefined\)",
+     "{0} is an empty list, of which nobody can tell what will be in it; use memory or np.zeros"),
     (r"Untyped global name '(\w+)':.*<class 'function'>",
      "{0} is a plain Python function: write @numba.njit above its def"),
     (r"Untyped global name '(\w+)':.*<class '(?:\w+\.)*(\w+)'>",
@@ -67,10 +71,9 @@ def compiled(function, signature, arguments, maker):
     _check_arguments(function, arguments, maker)
     if nb.config.DISABLE_JIT:
         return function
-    if function.__module__.startswith("costbandits."):
-        # Only modules can be cached: a cell of a notebook has no file that lasts. Compiled when it is played (`ready`):
-        # to load all rules would be half of the import.
-        made = nb.njit(cache=True, error_model="numpy")(function)
+    if ours(function):
+        # Compiled when it is played (`compilation.ready`): to load all rules would be half of the import.
+        made = nb.njit(error_model="numpy")(function)
         made.maker = maker
         return made
     _check_chance(function)

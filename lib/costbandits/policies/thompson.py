@@ -296,6 +296,3 @@ class BTS(ChoiceRule):
         if self.naive:
             return super().play(run, problem, rng)
         return run.play(bells, self.tuning, *state(problem.K), rng)
-
-    def identity(self):
-        return (type(self).__name__, self.rule if self.naive else (self.loop, self.tuning))

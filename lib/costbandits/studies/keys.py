@@ -1,6 +1,10 @@
-"""What a finished replication is filed under in a store."""
+"""What a finished replication is filed under in a store.
 
-import ast
+The reader's own policies, laws and functions count by their content; the library's by their name and parameters, and by
+one declared number, RESULTS. A reworded message or a renamed variable loses no stored result; a changed one changes a
+pinned trajectory in the tests, which ask for the next number.
+"""
+
 import contextlib
 import dataclasses
 import functools
@@ -8,20 +12,19 @@ import importlib.metadata
 import marshal
 import operator
 import platform
-from pathlib import Path
 
-from ..engine.fingerprint import OURS, digest
+from ..checks import ours
+from ..engine.fingerprint import digest
 
-COMMON = ("engine/loops", "policies/base", "studies/study", "engine/stacks")
-RESULTS = 1     # raised whenever the same study gives other results: a pinned trajectory of the tests has changed
+RESULTS = 1     # raised whenever the same study gives other results: `tests/pins.py`
 PACKAGES = ("numba", "numpy", "scipy")
 
 
 def instance(bandit):
-    """Digest of a bandit: its laws' code and parameters."""
+    """Digest of a bandit: its laws and their parameters."""
     kinds = sorted({type(law) for law in (*bandit.rewards, *bandit.costs)}, key=lambda kind: kind.__qualname__)
     halves = (bandit.rewards, bandit.costs, *(bandit.linear or ()))
-    if len(halves) == 2 and all(kind.__module__.startswith(f"{OURS}.") for kind in kinds):
+    if len(halves) == 2 and all(map(ours, kinds)):
         # The fields of our own laws say all, and plain numbers are quick to write down: a study asks for thousands.
         parts = {kind: (number, _fields(kind)) for number, kind in enumerate(kinds)}
         numbers = [[(parts[type(law)][0], parts[type(law)][1](law)) for law in half] for half in halves]
@@ -37,18 +40,6 @@ def _fields(kind):
 
 @functools.cache
 def common():
-    """Digest of the simulation's own code and of the versions it runs on."""
-    here = Path(__file__).parents[1]
-    trees = [ast.dump(_without_words(ast.parse((here / f"{name}.py").read_text()))) for name in COMMON]
+    """Digest of the declared number of results and of the versions that they rest on."""
     versions = [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES]
-    return digest(trees, versions, platform.python_version_tuple()[:2])
-
-
-def _without_words(tree):
-    """Without docstrings, and without what only says how an object is shown."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-            node.body = node.body[1:]
-        if isinstance(node, ast.ClassDef):
-            node.body = [part for part in node.body if getattr(part, "name", "") != "__repr__"]
-    return tree
+    return digest(RESULTS, versions, platform.python_version_tuple()[:2])

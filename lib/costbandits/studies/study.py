@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..checks import require
+from ..checks import ours, require
 from ..engine import fingerprint
 from ..engine import loops as engine
 from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
@@ -17,7 +17,7 @@ from . import keys
 from .runs import FIELDS, Runs
 
 STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
-OUT_OF_BOUNDS = "index is out of bounds"     # what Numba says
+OUT_OF_BOUNDS, TOO_SHORT = "out of bounds", -1     # what Numba and NumPy say of an array that is too short
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Study:
         require(same, f"bandits(rng) in replication {self.first}", self.bandits,
                 "made twice, its arms differ: draw all that is random from rng, not from np.random or random")
         for law in (*first.rewards, *first.costs):
-            if not type(law).__module__.startswith("costbandits."):
+            if not ours(type(law)):
                 check_sampler(law)
         problem = Problem.of(first, stop, np.arange(first.K))
         for label, policy in self.policies.items():
@@ -95,7 +95,7 @@ class Study:
             for law in laws:
                 if type(law) not in self.checked:
                     self.checked.add(type(law))
-                    if not type(law).__module__.startswith("costbandits."):
+                    if not ours(type(law)):
                         check_sampler(law)
 
     @cached_property
@@ -142,10 +142,14 @@ class Study:
             try:
                 status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
             except IndexError as error:
-                require(str(error) != OUT_OF_BOUNDS, f"policies[{label!r}]", policy,
-                        f"its rule reads beyond the end of an array: of {problem.K} arms, of {len(policy.parameters)} "
-                        "params, or of what memory and prepare have made")
-                raise
+                if OUT_OF_BOUNDS not in str(error):
+                    raise
+                status = TOO_SHORT
+            if status == TOO_SHORT:
+                require(False, f"policies[{label!r}]", policy,
+                        f"its rule reads beyond the end of an array: it is given {problem.K} arms and "
+                        f"{len(policy.parameters)} params; hand over what is missing by params=(...), "
+                        "memory=lambda K: ... or prepare=...")
             if status != engine.DONE:
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.state.now.rounds + 1}: "
                                    + self._trouble(status, problem.K))
@@ -153,7 +157,7 @@ class Study:
 
         run = play()
         promised = isinstance(policy, IndexRule) and policy.monotone
-        if promised and replication == self.first and not policy.rule.__module__.startswith("costbandits."):
+        if promised and replication == self.first and not ours(policy.rule):
             kept = np.array_equal(run.record.pulls, play(lazy=False).record.pulls) and policy.rises(run, problem)
             require(kept, f"policy {label!r} monotone", True,
                     "its index decreases while the arm rests: declare monotone=False")
@@ -161,10 +165,10 @@ class Study:
 
     def _trouble(self, status, K):
         return {
-            engine.LAST_ROUND: f"the run did not end within max_rounds = {self.max_rounds}; allow more, or spend faster",
+            engine.LAST_ROUND: f"the run did not end within max_rounds = {self.max_rounds}; allow more",
             engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
-                                "-2 to pass",
-            engine.UNAFFORDABLE: "the policy returned an arm that would exceed the budget; choose among the affordable",
+                                "-2 for the null arm",
+            engine.UNAFFORDABLE: "the policy returned an arm that would exceed the budget; choose one that fits",
             engine.NOT_A_NUMBER: "the index is not a number, as 0/0 or the root of a negative number are not; return "
                                  "np.inf where it is undefined, such as at a cost of 0"}[status]
 

@@ -1,0 +1,128 @@
+"""Results that changed without a word, and keys that must not change with one."""
+
+import ast
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pins
+import pytest
+
+import costbandits as cb
+from costbandits.environments.distributions import Distribution
+from costbandits.studies.keys import RESULTS
+
+LIBRARY = Path(cb.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def found():
+    return pins.everything()
+
+
+def test_results_change_only_with_their_number(found):
+    pinned = json.loads(pins.PINS.read_text())
+    changed = sorted(name for name in {*found, *pinned["pins"]} if found.get(name) != pinned["pins"].get(name))
+    assert not changed, "if this is meant, raise RESULTS in studies/keys.py and run tests/pins.py: it says what it is"
+    assert pinned["history"][str(RESULTS)] == pins.summary(found)
+    assert len(set(pinned["history"].values())) == len(pinned["history"])
+
+
+def test_pins_can_be_renewed_only_for_a_new_number(tmp_path):
+    path, before, after = tmp_path / "pins.json", {"a": 1}, {"a": 2}
+    pins.renew(path, before, 1)
+    pins.renew(path, before, 1)
+    with pytest.raises(SystemExit, match="RESULTS = 1 stands for other pins"):
+        pins.renew(path, after, 1)
+    assert json.loads(path.read_text())["pins"] == before
+    pins.renew(path, after, 2)
+    assert json.loads(path.read_text()) == {
+        "history": {"1": pins.summary(before), "2": pins.summary(after)}, "pins": after}
+
+
+def test_every_policy_stop_rule_and_law_is_pinned():
+    policies = {type(policy) for study in pins.STUDIES.values() for policy in study[0].values()}
+    assert {cls for cls in vars(cb).values() if inspect.isclass(cls) and hasattr(cls, "prepare")} <= policies
+    stops = {cb.Budget} | {type(study[2]) for study in pins.STUDIES.values()}
+    assert {cb.Budget, cb.HardBudget, cb.AnytimeBudget, cb.Horizon} <= stops
+    assert {cls for cls in vars(cb).values() if inspect.isclass(cls) and issubclass(cls, Distribution)} == \
+        {type(law) for law in pins.LAWS}
+
+
+@pytest.mark.parametrize("label", pins.INDICES)
+def test_one_rounding_changes_the_pin_of_an_index(label):
+    policy = pins.INDICES[label]
+    with np.errstate(all="ignore"):
+        values = np.array([policy.rule(*state, policy.parameters) for state in pins.states()])
+    finite = np.flatnonzero(np.isfinite(values))
+    values[finite[0]] = np.nextafter(values[finite[0]], np.inf)
+    assert pins.bits(values) != json.loads(pins.PINS.read_text())["pins"][f"index: {label}"]
+
+
+class Reword(ast.NodeTransformer):
+    """Other words in every message, other names for the local variables of every function."""
+
+    def visit_FunctionDef(self, function):
+        self.generic_visit(function)
+        inner = [node for node in ast.walk(function) if node is not function and isinstance(
+            node, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp)]
+        if not inner:
+            arguments = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+            stored = {node.id for node in ast.walk(function)
+                      if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)} - arguments
+            for node in ast.walk(function):
+                if isinstance(node, ast.Name) and node.id in stored:
+                    node.id += "_renamed"
+        return function
+
+    def visit_Call(self, call):
+        self.generic_visit(call)
+        if getattr(call.func, "id", "") in ("require", "ValueError", "RuntimeError") and call.args:
+            call.args[-1] = ast.BinOp(call.args[-1], ast.Add(), ast.Constant(" In other words."))
+        return call
+
+
+KEYS = """
+import pins, json, sys
+from costbandits.studies.study import Study
+import numpy as np
+def keys(policies, bandits, stop, _):
+    study = Study(policies, bandits, stop, 5, np.array([1.0]), 10**6)
+    return {label: key.hex() for label, key in study.keys(1).items()}
+keys = {name: keys(*study) for name, study in pins.STUDIES.items()}
+print(json.dumps([keys, pins.cb.__file__]))
+"""
+
+
+def keys_of(lib):
+    """The keys of all pinned studies under a library in this folder, and where it was found."""
+    path = os.pathsep.join([str(lib), str(Path(pins.__file__).parent)])
+    done = subprocess.run([sys.executable, "-c", KEYS], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": path, "NUMBA_DISABLE_JIT": "1"})
+    return json.loads(done.stdout)
+
+
+def test_other_words_and_names_leave_every_key_as_it_is(tmp_path):
+    shutil.copytree(LIBRARY, tmp_path / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    changed = 0
+    for path in (tmp_path / "costbandits").rglob("*.py"):
+        text = path.read_text()
+        path.write_text(ast.unparse(ast.fix_missing_locations(Reword().visit(ast.parse(text)))))
+        changed += "_renamed" in path.read_text()
+    assert changed > 20
+    ours, theirs = keys_of(LIBRARY.parent), keys_of(tmp_path)
+    assert theirs[1].startswith(str(tmp_path)) and theirs[0] == ours[0]
+
+
+def test_a_raised_number_changes_every_key(tmp_path):
+    shutil.copytree(LIBRARY, tmp_path / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    keys = tmp_path / "costbandits/studies/keys.py"
+    keys.write_text(keys.read_text().replace(f"RESULTS = {RESULTS}", f"RESULTS = {RESULTS + 1}"))
+    ours, theirs = ({key for study in keys_of(lib)[0].values() for key in study.values()}
+                    for lib in (LIBRARY.parent, tmp_path))
+    assert not ours & theirs
