@@ -95,7 +95,7 @@ lowest:  ## the tests of the library on the oldest Numba, NumPy, ... that pyproj
 	  $(patsubst %,tests/%,environments engine policies studies theory analysis)
 
 OLDEST = $$(sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)".*/\1==\2/p' pyproject.toml)
-TOOLS = $$(sed -nE 's/^((hypothesis|pytest|pytest-xdist)==[^ ]*).*/\1/p' requirements.lock)
+TOOLS = $$(sed -nE 's/^((hypothesis|mpmath|pytest|pytest-xdist)==[^ ]*).*/\1/p' requirements.lock)
 # A new environment with these packages and nothing else; what lies on PYTHONPATH does not count as installed.
 ALONE = export PYTHONPATH= && $(PYTHON) -m venv $(1) && { { command -v uv >/dev/null && \
   uv pip install --quiet --python $(1)/bin/python $(2); } || $(1)/bin/python -m pip install -qq $(2); }
