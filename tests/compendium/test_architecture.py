@@ -47,8 +47,9 @@ def sources():
         names = path.relative_to(LIB if path.is_relative_to(LIB) else ROOT).with_suffix("").parts
         yield list(names[:-1]), list(names), ast.parse(path.read_text())
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        code = ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
-        yield ["notebooks"], ["notebooks", path.stem], ast.parse("\n".join(code))
+        cells = json.loads(path.read_text())["cells"]
+        code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        yield ["notebooks"], ["notebooks", path.stem], ast.parse(code)
 
 
 def imported():
