@@ -38,7 +38,7 @@ RUN = $(PY) -m compendium --build $(BUILD)
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test deep lab refresh bench lock clean distclean FORCE
+.PHONY: help all quick test deep lab refresh bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -79,6 +79,26 @@ lock:  ## resolve requirements.in again into requirements.lock
 	  --fork-strategy fewest --generate-hashes --custom-compile-command "make lock" \
 	  --quiet --output-file requirements.lock.part
 	mv requirements.lock.part requirements.lock
+
+wheel: $(READY)  ## build costbandits as a wheel, and play the README's example where nothing else is installed
+	rm -rf $(BUILD)/wheel $(BUILD)/lib
+	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel .
+	@sed -nE 's/^([a-z0-9][^\\]*[^\\ ]) *\\?$$/\1/p' requirements.lock > $(BUILD)/wheel/locked.txt
+	$(call ALONE,$(BUILD)/wheel/venv,-c $(BUILD)/wheel/locked.txt $(BUILD)/wheel/*.whl)
+	cd $(BUILD)/wheel && venv/bin/python -I "$(CURDIR)/tests/wheel.py"
+
+# Numba keeps one compiled version of a file, so these keep theirs elsewhere. PYTHON has to be one that they exist for.
+lowest:  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
+	rm -rf $(BUILD)/lowest
+	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
+	NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" $(BUILD)/lowest/bin/python -m pytest -n auto --dist loadfile \
+	  $(patsubst %,tests/%,environments engine policies studies theory analysis)
+
+OLDEST = $$(sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)".*/\1==\2/p' pyproject.toml)
+TOOLS = $$(sed -nE 's/^((hypothesis|mpmath|pytest|pytest-xdist)==[^ ]*).*/\1/p' requirements.lock)
+# A new environment with these packages and nothing else; what lies on PYTHONPATH does not count as installed.
+ALONE = export PYTHONPATH= && $(PYTHON) -m venv $(1) && { { command -v uv >/dev/null && \
+  uv pip install --quiet --python $(1)/bin/python $(2); } || $(1)/bin/python -m pip install -qq $(2); }
 
 clean:  ## remove build, with the store of finished replications
 	rm -rf $(BUILD)

@@ -20,7 +20,7 @@ def test_bca_agrees_with_scipy():
     x, y = heavy(0)
     ours = st.mean_ratio(x, y)
     theirs = stats.bootstrap((x, y), lambda x, y, axis: x.mean(axis) / y.mean(axis), paired=True, vectorized=True,
-                             n_resamples=9999, method="BCa", rng=np.random.default_rng(1)).confidence_interval
+                             n_resamples=9999, method="BCa", random_state=np.random.default_rng(1)).confidence_interval
     # Two Monte Carlo estimates of one interval: they differ by a few per cent of its length.
     assert ours.low == pytest.approx(theirs.low, abs=0.1 * (theirs.high - theirs.low))
     assert ours.high == pytest.approx(theirs.high, abs=0.1 * (theirs.high - theirs.low))

@@ -1,7 +1,10 @@
-"""Versions: the lock, and all that must agree with it."""
+"""Versions: the lock, and all that must agree with it; and what the package needs, and what it does without."""
 
+import ast
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -13,8 +16,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHONS = ("3.11", "3.12", "3.13")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LIBRARY = ROOT / "lib/costbandits"
+PROJECT, TOOLS = map(tomllib.loads((ROOT / "pyproject.toml").read_text()).get, ("project", "tool"))
+PYTHONS = [text.rpartition(" ")[2] for text in PROJECT["classifiers"] if " Python :: " in text]
 
 
 def lock():
@@ -79,6 +83,61 @@ def test_binder_installs_the_library_as_make_does():
     assert os.access(script, os.X_OK) and command.startswith("python -m pip install ")
     assert command.endswith(re.search(r"\$\(1\) (--no-deps .*)", (ROOT / "Makefile").read_text())[1])
     assert "setuptools" in {name for name, *_ in lock()}      # nothing is downloaded to build it with
+
+
+def test_one_version_read_without_an_import():
+    (named,) = [ast.literal_eval(node.value) for node in ast.parse((LIBRARY / "__init__.py").read_text()).body
+                if isinstance(node, ast.Assign) and node.targets[0].id == "__version__"]
+    assert "version" in PROJECT["dynamic"]
+    assert TOOLS["setuptools"]["dynamic"]["version"] == {"attr": "costbandits.__version__"}
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == named
+    assert re.search(r"^## \[?([\d.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == named
+
+
+def test_authors_and_licence_are_said_once_for_all():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert PROJECT["authors"] == cited["authors"] and PROJECT["license"] == cited["license"]
+    assert cited["authors"][0]["name"] in (ROOT / "LICENSE").read_text()
+
+
+def imported(folder):
+    """The packages, other than Python's own, that any line of a folder's modules imports."""
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            yield from (name.partition(".")[0] for name in names)
+
+
+def test_the_package_needs_what_its_modules_import():
+    requirements = {requirement.name: requirement for requirement in map(Requirement, PROJECT["dependencies"])}
+    needed = {{"yaml": "pyyaml"}.get(name, name) for name in imported(LIBRARY)} - sys.stdlib_module_names
+    assert needed <= requirements.keys()
+    for requirement in requirements.values():      # `make lowest` installs what stands there
+        assert [bound.operator for bound in requirement.specifier] == [">="]
+
+
+# All that the notebooks and the book are made with, and what is optional.
+AROUND = ("compendium", "IPython", "ipykernel", "ipywidgets", "jupyter_client", "jupyter_core", "jupyterlab",
+          "nbclient", "nbconvert", "nbformat", "papermill", "sympy", "latex2mathml", "dask", "distributed")
+ALONE = """
+import sys
+sys.modules.update(dict.fromkeys(sys.argv[1:]))     # None: to import it is an error
+import importlib, pkgutil
+import costbandits as cb
+for module in pkgutil.walk_packages(cb.__path__, "costbandits."):
+    importlib.import_module(module.name)
+runs = cb.simulate({"omega": cb.OmegaUCB(0.25), "UCB1": cb.UCB1()}, cb.instances.bernoulli(3), cb.Budget(20),
+                   replications=3, n_jobs=1)
+print(cb.regret.budgeted(runs).shape, cb.paired(runs, "omega", "UCB1").ratio.low > 0)
+"""
+
+
+def test_the_package_works_without_jupyter_and_without_the_compendium():
+    path = os.pathsep.join([str(LIBRARY.parent), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-c", ALONE, *AROUND], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path})
+    assert (done.stdout, done.returncode) == ("(2, 3, 50) True\n", 0), done.stderr
 
 
 def test_python_range():

@@ -249,7 +249,7 @@ def test_theorem_7_by_hand():
     assert parts.learning == pytest.approx(32 * 2 * gap / (0.4**4 * gap**2) * eps**2 * growth)
     assert parts.failures == pytest.approx(2 / 0.4 * gap)
     assert parts.tail == pytest.approx(bounds.tail(100, 0.4) * gap)
-    assert parts.crossing == 1.5
+    assert parts.crossing == pytest.approx(1.5, rel=1e-15)
     assert parts.total == pytest.approx(parts.learning + parts.failures + parts.tail + parts.crossing)
     assert bounds.theorem_7(LINE, 100, balls=2).failures == pytest.approx(2 * parts.failures)
     assert bounds.theorem_7(LINE, 100, ridge=5).learning != parts.learning

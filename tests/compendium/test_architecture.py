@@ -1,0 +1,97 @@
+"""The picture of the rooms in ARCHITECTURE.md is that of the imports, and every module is named there."""
+
+import ast
+import graphlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LIB = ROOT / "lib"
+PAGE = (ROOT / "ARCHITECTURE.md").read_text()
+PACKAGES = ("costbandits", "compendium", "benchmarks", "notebooks")
+MODULES = sorted(path for path in LIB.rglob("*.py") if path.stem != "__init__")
+
+
+def drawn():
+    picture = re.search(r"```mermaid\n(.*?)```", PAGE, re.DOTALL)[1]
+    arrows = re.findall(r"^ *(\w+) --> (\w+)$", picture, re.MULTILINE)
+    assert len(arrows) == len(set(arrows)) == picture.count("-->")
+    return set(arrows)
+
+
+def targets(tree, package):
+    """All that a module imports, in full; `package` is the list of names of the package that it is in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[:len(package) + 1 - node.level] if node.level else []
+            # What is imported from a package may be a module of it.
+            yield from ([*above, *(node.module or "").split("."), alias.name] for alias in node.names)
+
+
+def room(names):
+    """The room of costbandits, or the package, that a module belongs to."""
+    names = [name for name in names if name]
+    if names[0] != "costbandits" or len(names) == 1:
+        return names[0]
+    return names[1] if (LIB / "costbandits" / names[1]).is_dir() or names[1] == "checks" else "costbandits"
+
+
+def sources():
+    """(names of the package, names of the module, syntax tree) of every module, benchmark and notebook."""
+    for path in sorted((*LIB.rglob("*.py"), *(ROOT / "benchmarks").glob("*.py"))):
+        names = path.relative_to(LIB if path.is_relative_to(LIB) else ROOT).with_suffix("").parts
+        yield list(names[:-1]), list(names), ast.parse(path.read_text())
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text())["cells"]
+        code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        yield ["notebooks"], ["notebooks", path.stem], ast.parse(code)
+
+
+def imported():
+    """Arrows from room to room of costbandits, and from package to package."""
+    for package, names, tree in sources():
+        here = room(names)
+        for target in targets(tree, package):
+            there = room(target)
+            inside = package[0] == target[0] == "costbandits"
+            if target[0] in PACKAGES and package[0] != target[0]:
+                yield package[0], target[0]
+            elif inside and "costbandits" not in (here, there) and here != there:      # the front door gathers all
+                yield here, there
+
+
+def test_the_picture_is_that_of_the_imports():
+    assert drawn() == set(imported())
+
+
+def test_no_room_needs_itself_and_the_science_needs_no_book():
+    graph = {}
+    for here, there in drawn():
+        graph.setdefault(here, set()).add(there)
+    assert len([*graphlib.TopologicalSorter(graph).static_order()]) == 7 + len(PACKAGES)
+    assert "costbandits" not in graph
+
+
+def section(heading):
+    return re.search(rf"^#+ {heading}: .*?(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL)[0]
+
+
+@pytest.mark.parametrize("package", ["costbandits", "compendium"])
+def test_each_module_is_named_in_its_room_and_nothing_else(package):
+    there = {}
+    for path in MODULES:
+        names = path.relative_to(LIB).with_suffix("").parts
+        if names[0] == package:
+            where = package if package == "compendium" else names[1]
+            there.setdefault(where, set()).add("/".join(names[2 if len(names) > 2 else 1:]))
+    assert {name: set(re.findall(r"^\| `([\w/]+)` \|", section(name), re.MULTILINE)) for name in there} == there
+
+
+def test_an_import_inside_a_function_counts():
+    tree = ast.parse("def f():\n    from ..studies import store\n    import compendium.plan")
+    assert {room(names) for names in targets(tree, ["costbandits", "engine"])} == {"studies", "compendium"}

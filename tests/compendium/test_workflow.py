@@ -1,0 +1,41 @@
+"""What runs on other machines and before a commit are commands that the project has."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
+(JOB,) = WORKFLOW["jobs"].values()
+MATRIX = JOB["strategy"]["matrix"]["include"]
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def filled(text, values):
+    return re.sub(r"\$\{\{ matrix\.(\w+) \}\}", lambda found: values[found[1]], text)
+
+
+@pytest.mark.parametrize("values", MATRIX, ids=lambda values: f"{values['command']}-{values['python']}")
+def test_each_job_calls_a_target_of_the_makefile(values):
+    *before, last = [filled(step["run"], values) for step in JOB["steps"] if "run" in step]
+    assert last.removeprefix("make ") in TARGETS
+    assert [command.split()[:2] for command in before] == [["find", "lib"]]     # the times of sources, for Numba
+
+
+def test_each_supported_python_and_each_kind_of_test_has_a_job():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    supported = {text.rpartition(" ")[2] for text in project["classifiers"] if " Python :: " in text}
+    assert supported == {each["python"] for each in MATRIX if each["command"] == "test" and not each.get("may_fail")}
+    assert {each["command"] for each in MATRIX} == {"test", "lowest", "wheel"}
+    assert set(WORKFLOW[True]) == {"push", "pull_request"}      # YAML 1.1 reads the key `on` as a truth
+
+
+def test_hooks_before_a_commit_are_local():
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["repo"] == "local" and {hook["language"] for hook in repository["hooks"]} == {"system"}
+    commands = [hook["entry"].split() for hook in repository["hooks"]]
+    assert [command[1] for command in commands if command[0] == "make"] == ["check"]
+    assert all(command[0] in ("make", ".venv/bin/python") for command in commands)
