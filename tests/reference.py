@@ -238,10 +238,10 @@ def low_level(policy, bandit, stop, seed, fractions, page=None):
     """The arrays of one run below `simulate`, with pages of a size of our own."""
     order, fractions = stream(seed, 0, ORDER).permutation(bandit.K), np.asarray(fractions)
     top, *limits = stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.marks(fractions), 10**6, top[order], *limits,
+    run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.due(fractions), 10**6, top[order], *limits,
                      stop.ends(fractions))
     assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
-    return run.pulls_at, run.clock_at, run.purse_at
+    return run.record.pulls, run.record.noted
 
 
 def run(policy, bandit, budget, seed=0, replication=0, max_rounds=10**6, stacks=None, **options):
@@ -252,14 +252,19 @@ def run(policy, bandit, budget, seed=0, replication=0, max_rounds=10**6, stacks=
     return policy.play(table, problem, stream(seed, replication, POLICY), **options), table, order
 
 
+def same_record(first, second):
+    """Whether two runs have noted the same at every checkpoint."""
+    return all(np.array_equal(*pair) for pair in zip(first.record, second.record, strict=True))
+
+
 def trajectory(policy, bandit, budget, seed, replication, rounds):
     """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
     order, counts, stacks = None, [np.zeros(bandit.K, int)], None
     for limit in range(1, rounds + 1):
         status, table, order = run(policy, bandit, budget, seed, replication, limit, stacks)
         stacks = table.stacks
-        assert status == (engine.TOO_LONG if limit < rounds else engine.DONE)
-        counts.append(table.n.copy())
+        assert status == (engine.LAST_ROUND if limit < rounds else engine.DONE)
+        counts.append(table.state.n.copy())
     return order[np.diff(counts, axis=0).argmax(axis=1)]
 
 
@@ -278,12 +283,12 @@ def small_study(policies, seed=0, **options):
 def in_plain_python(module, expression):
     """The value (as JSON) of an expression of a test module in a process that does not compile; `m` is the module."""
     code = (f"import json, reference, {module} as m;"
-            f"print(json.dumps([hasattr(reference.engine.settle, 'py_func'), {expression}]))")
+            f"print(json.dumps([hasattr(reference.engine.checkpoint, 'py_func'), {expression}]))")
     done = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], check=True,
                           text=True, capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
                                                                "PYTHONPATH": os.pathsep.join(sys.path)})
     compiled, value = json.loads(done.stdout)
-    assert hasattr(engine.settle, "py_func") and not compiled
+    assert hasattr(engine.checkpoint, "py_func") and not compiled
     return value
 
 

@@ -33,7 +33,7 @@ def test_what_a_rule_says():
             (cb.Horizon(32), [np.inf] * 2, [16, 32], ([0, 0], np.inf, 0))]:
         stop.check(bandit)
         limits = stop.limits(bandit)
-        assert stop.marks(fractions) == pytest.approx(marks, rel=1e-11)
+        assert stop.due(fractions) == pytest.approx(marks, rel=1e-11)
         assert stop.total == (np.inf if stop == cb.Horizon(32) else 8)
         assert (None if stop.ends(fractions) is None else stop.ends(fractions).tolist()) == ends
         assert limits[0].tolist() == top and limits[1:] == (ceiling, rate)

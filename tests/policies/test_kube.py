@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reference import INDICES, INSTANCE, ORDER, POLICY, REWARD, stream
 
 import costbandits as cb
+from costbandits.engine import compilation
 from costbandits.engine import loops as engine
 from costbandits.engine.stacks import Stacks
 from costbandits.policies import kube
@@ -119,10 +120,10 @@ def trajectory(policy, bandit, budget, seed, rounds):
     counts = [np.zeros(bandit.K, int)]
     for limit in range(1, rounds + 1):
         status, run = play(policy, bandit, budget, seed, limit)
-        assert status == engine.TOO_LONG
-        counts.append(run.n.copy())
+        assert status == engine.LAST_ROUND
+        counts.append(run.state.n.copy())
     status, run = play(policy, bandit, budget, seed)
-    assert status == engine.DONE and run.clock[0] == rounds
+    assert status == engine.DONE and run.state.now.rounds == rounds
     return np.diff(counts, axis=0).argmax(axis=1).tolist()
 
 
@@ -245,7 +246,8 @@ def test_lazy_scan_is_full_scan_under_a_hard_budget():
         problem = Problem(7, bandit.cost_means, 200.0, True, True)
         for run, lazy in zip(runs, (True, False), strict=True):
             assert cb.FractionalKUBE().play(run, problem, None, lazy=lazy) == engine.DONE
-        assert np.array_equal(runs[0].pulls_at, runs[1].pulls_at) and np.array_equal(runs[0].n, runs[1].n)
+        assert np.array_equal(runs[0].record.pulls, runs[1].record.pulls)
+        assert np.array_equal(runs[0].state.n, runs[1].state.n)
 
 
 @cb.choose
@@ -272,7 +274,7 @@ def test_the_filling_ends_where_rounding_leaves_room_for_one_more():
     cost, budget = np.array([18.196488875661576]), 69292.22963851927
     arms, counts = np.zeros(1, np.int64), np.zeros(1)
     sums = np.array([[3.0], [0.0], [0.0], [0.0]])
-    assert kube.fill(engine.ready(kube.density, engine.INDEX), 5, 0.0, budget, np.array([4]), sums, cost,
+    assert kube.fill(compilation.ready(kube.density, engine.INDEX), 5, 0.0, budget, np.array([4]), sums, cost,
                      np.array([1.0]), arms, counts) == 1
     assert arms[0] == 0 and counts[0] == 3807 and budget - 3807 * cost[0] >= cost[0]
 

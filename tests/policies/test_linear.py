@@ -54,11 +54,11 @@ class Recorded(engine.Run):
     """A run that stops after every pull, `limit` at most: `pulled` are the positions."""
 
     def play(self, loop, *rule):
-        self.pulled, status = [], engine.TOO_LONG
-        while status == engine.TOO_LONG and len(self.pulled) < self.limit:
-            before, self.max_rounds = self.n.copy(), int(self.clock[0]) + 1
+        self.pulled, status = [], engine.LAST_ROUND
+        while status == engine.LAST_ROUND and len(self.pulled) < self.limit:
+            before, self.max_rounds = self.state.n.copy(), int(self.state.now.rounds) + 1
             status = super().play(loop, *rule)
-            self.pulled.append(int((self.n - before).argmax()))
+            self.pulled.append(int((self.state.n - before).argmax()))
         return status
 
 
@@ -254,25 +254,19 @@ def test_the_closed_form_needs_an_upper_reward_that_is_not_negative():
 
 # ---- rounding ---------------------------------------------------------------------------------------
 
-class Kept(engine.Run):
-    def play(self, loop, *rule):
-        self.rule = rule
-        return super().play(loop, *rule)
-
-
 def errors(policy, bandit, budget):
     """Largest relative errors of the running inverse and of the squared norms, absolute ones of estimates."""
     order = np.arange(bandit.K)
-    run = Kept(Stacks(bandit, 0, 0, order), [budget], 10**7)
+    run = engine.Run(Stacks(bandit, 0, 0, order), [budget], 10**7)
     assert policy.play(run, Problem(bandit.K, bandit.cost_means, budget, False, False, bandit.linear),
                        stream(0, 0, POLICY)) == engine.DONE
-    _, x, _, inverse, arms, _ = run.rule
-    A = policy.ridge * np.eye(x.shape[1]) + x.T @ (run.n[:, None] * x)
+    _, x, _, inverse, arms, _ = run.worked_on
+    A = policy.ridge * np.eye(x.shape[1]) + x.T @ (run.state.n[:, None] * x)
     fresh = np.linalg.inv(A)
-    p, q = (x @ (fresh @ (x.T @ sums)) for sums in run.sums[:2])
+    p, q = (x @ (fresh @ (x.T @ sums)) for sums in run.state.sums[:2])
     w = np.einsum("ki,ij,kj->k", x, fresh, x)
     return {"inverse": np.abs(inverse - fresh).max() / np.abs(fresh).max(), "norms": np.abs(arms[2] / w - 1).max(),
-            "estimates": max(np.abs(arms[0] - p).max(), np.abs(arms[1] - q).max())}, run.clock[0]
+            "estimates": max(np.abs(arms[0] - p).max(), np.abs(arms[1] - q).max())}, run.state.now.rounds
 
 
 @pytest.mark.parametrize("policy", [cb.CB(), cb.BudgetCB(), cb.BudgetCB(radius="printed"), cb.BudgetCB(ridge=10.0),
@@ -483,4 +477,4 @@ def test_a_policy_does_not_depend_on_its_company_or_on_pages():
         run = engine.Run(Stacks(BANDIT, 2, 0, order, page=2), [400.0], 10**6)
         problem = Problem(BANDIT.K, BANDIT.cost_means[order], 400.0, False, False, BANDIT.linear.ordered(order))
         assert policy.play(run, problem, stream(2, 0, POLICY)) == engine.DONE
-        assert run.n.tolist() == alone.pulls[0, 0, -1][order].tolist()
+        assert run.state.n.tolist() == alone.pulls[0, 0, -1][order].tolist()

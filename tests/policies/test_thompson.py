@@ -25,15 +25,23 @@ from scipy import special, stats
 import costbandits as cb
 from costbandits.engine import loops as engine
 from costbandits.engine.stacks import Stacks
+from costbandits.engine.state import TYPES, Limits, Outcomes, new_record
 from costbandits.policies import thompson
-from costbandits.policies.thompson import BELL, CHANCE, LAZY, LEADER, LOUD, RING, THETA, TILT, WORK
+from costbandits.policies.thompson import BELL, CHANCE, RACE, TILT, Tuning
 
 DEEP = int(os.environ.get("COSTBANDITS_DEEP", "1"))
 ALARM, CAUGHT = 1e-9, 1e-12
 FINE, FINER = 1.0, 1.6                                     # the grid in use, and one to compare it with
 TAIL = special.ndtr(-9.0)                                  # 1e-19: what lies further out is left out
 USUAL = cb.BTS.tuning
-LOOP = thompson.bells.signature
+OWN = USUAL, np.ones((9, 1)), new_record(RACE), np.zeros(2, np.int64), np.random.default_rng(0)
+LOOP = T.int64(*map(nb.typeof, OWN), *TYPES)
+
+
+@cache
+def bells():
+    """The library's loop, as a function that compiled code can be given."""
+    return nb.njit(LOOP, error_model="numpy")(thompson.bells.py_func)
 
 
 def lower(a, b, tail=TAIL):
@@ -124,7 +132,7 @@ FAULTS = {
     "its cost factor dropped": ("(c - y * s) * N * N / (a * c * (N * N - s * s))", "N / (a * (N + s))"),
     "a pulled rival's bell not wound anew": ("wind(arm, t, arms, rng)", "None"),
     "a pulled rival's bell at the old pace": ("pace(arm, arms)", "None"),
-    "refreshed when the next bell is far": ("run[WORK] >= params[LAZY] * K", "run[RING] > t + 3"),
+    "refreshed when the next bell is far": ("race.work >= lazy", "race.ring > t + 3"),
     "no false alarms below theta": ("not 0.0 < s * log(V / theta) < rng.standard_exponential()",
                                     "not 0.0 < s * log(V / theta)"),
     "no false alarms above theta": ("rung[i], rng.standard_exponential()", "rung[i], inf"),
@@ -147,7 +155,7 @@ def faulty():
     for fault, (right, wrong) in FAULTS.items():
         assert source.count(right) == 1
         source = source.replace(right, f"(({wrong}) if arms[8, 0] == {NUMBER[fault]} else ({right}))")
-    names = {**vars(thompson), "kernel": lambda *_: nb.njit(LOOP, error_model="numpy")}
+    names = {**vars(thompson), "compiled_for": lambda: nb.njit(LOOP, error_model="numpy")}
     exec(source, names)
     return names["contest"], names["bells"]
 
@@ -166,24 +174,24 @@ def frozen(contest):
     """A pull loop without pulls: how often which bells rang (bit k: arm k) and which arm was chosen."""
 
     @nb.njit(error_model="numpy")
-    def loop(rounds, params, arms, run, rng):
+    def loop(rounds, tuning, arms, race, rng):
         K = arms.shape[1]
         rung, counts = np.zeros(K + 1, np.int64), np.zeros((1 << K, K), np.int64)
-        run[WORK] = np.inf
+        race.work = np.inf
         for t in range(rounds):
-            if run[WORK] >= params[LAZY] * K:
-                thompson.refresh(t, params, arms, run, rng)
-            arm = int(run[LEADER])
+            if race.work >= tuning.lazy * K:
+                thompson.refresh(t, tuning, arms, race, rng)
+            arm = race.leader
             low_rang = rng.random() < arms[CHANCE, arm]
             event = (1 << arm) * low_rang
             for k in range(K):
                 event += (1 << k) * (arms[BELL, k] <= t + 1)
-            if low_rang or run[RING] <= t + 1:
-                arm = contest(t + 1, low_rang, arms, run, rung, rng)
+            if low_rang or race.ring <= t + 1:
+                arm = contest(t + 1, low_rang, arms, race, rung, rng)
             counts[event, arm] += 1
-            if arm != run[LEADER]:
+            if arm != race.leader:
                 thompson.wind(arm, t + 1, arms, rng)
-                run[RING] = min(run[RING], arms[BELL, arm])
+                race.ring = min(race.ring, arms[BELL, arm])
         return counts
 
     return loop
@@ -244,9 +252,9 @@ SETTINGS += [any_setting(number) for number in range(24)]
 def frozen_counts(contest, number, fault=None):
     """Counts of (bells, arm) in a setting, and what else their law depends on."""
     posteriors, tuning = SETTINGS[number]
-    arms, run, rng = state(posteriors, fault), np.zeros(4), np.random.default_rng(number)
-    counts = frozen(contest)(30_000 * DEEP, np.array(tuning), arms, run, rng)
-    return counts, (tuple(map(tuple, posteriors)), int(run[LEADER]), run[THETA], tuple(arms[TILT]))
+    arms, race, rng = state(posteriors, fault), new_record(RACE), np.random.default_rng(number)
+    counts = frozen(contest)(30_000 * DEEP, Tuning(*map(float, tuning)), arms, race, rng)
+    return counts, (tuple(map(tuple, posteriors)), int(race.leader), float(race.theta), tuple(arms[TILT]))
 
 
 @pytest.mark.parametrize("number", range(len(SETTINGS)))
@@ -260,21 +268,21 @@ def test_choices_follow_the_law_of_frozen_posteriors(number):
 
 # 2. Whole paths through the kernel, in which the posteriors learn from outcomes that are fixed beforehand.
 
-@nb.njit(T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args[:-4], *LOOP.args[-3:]))
-def play_paths(loop, repeats, length, params, start, run, rung, rng, pool, table, filled, shift, n, sums, clock, purse,
-               marks, pulls_at, clock_at, purse_at, top, ceiling, rate):
+@nb.njit(T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args))
+def play_paths(loop, repeats, length, tuning, start, race, rung, rng, outcomes, state, record, limits):
     """How often each sequence of `length` pulls was played, by its number in base K."""
+    n, _, now = state
+    _, max_cost, ceiling, rate = limits
     K, arms = n.size, start.copy()
     counts, pulled = np.zeros(K**length, np.int64), np.zeros(K, np.int64)
     for _ in range(repeats):
-        path, clock[0] = 0, 0
+        path, now.rounds = 0, 0
         for k in range(K):
             n[k] = pulled[k] = 0
             for row in range(9):
                 arms[row, k] = start[row, k]
         for limit in range(1, length + 1):                 # so the kernel is left and entered at every pull
-            loop(params, arms, run, rung, rng, pool, table, filled, shift, n, sums, clock, purse, marks, pulls_at,
-                 clock_at, purse_at, limit, top, ceiling, rate)
+            loop(tuning, arms, race, rung, rng, outcomes, state, record, Limits(limit, max_cost, ceiling, rate))
             path *= K
             for k in range(K):
                 path += k * (n[k] - pulled[k])
@@ -303,10 +311,10 @@ def path_counts(loop, case, fault=None):
     for k in range(K):
         stacks.pool[stacks.table[k, 0]] = np.resize(outcomes[k], (16, 2))
     run = engine.Run(stacks, [np.inf], 1)
-    return play_paths(loop, 30_000 * DEEP, length, np.array(tuning), state(posteriors, fault), np.zeros(4),
-                      np.zeros(K + 1, np.int64), np.random.default_rng(1), stacks.pool, stacks.table, stacks.filled,
-                      stacks.shift, run.n, run.sums, run.clock, run.purse, run.marks, run.pulls_at, run.clock_at,
-                      run.purse_at, run.top, run.ceiling, run.rate)
+    outcomes = Outcomes(stacks.pool, stacks.table, stacks.filled, stacks.shift)
+    return play_paths(loop, 30_000 * DEEP, length, Tuning(*map(float, tuning)), state(posteriors, fault),
+                      new_record(RACE), np.zeros(K + 1, np.int64), np.random.default_rng(1), outcomes, run.state,
+                      run.record, run.limits)
 
 
 def learned(arm, outcomes, n):
@@ -340,7 +348,7 @@ def path_law(case, fineness=FINE):
 @pytest.mark.parametrize("case", PATHS)
 def test_paths_follow_their_law(case):
     assert path_law(case).sum() == pytest.approx(1, abs=1e-9)
-    assert p_value(path_counts(thompson.bells.compiled, case), path_law(case)) > ALARM
+    assert p_value(path_counts(bells(), case), path_law(case)) > ALARM
 
 
 # 3. Full runs, against the definition.
@@ -358,7 +366,7 @@ FULL = {"Bernoulli": five_arms(cb.Bernoulli), "Beta": five_arms(lambda mean: cb.
 class FaultyBTS(cb.BTS):
     def play(self, run, problem, rng):
         arms = state([PRIOR] * problem.K, "drawn, but not compared with the best")
-        return run.play(faulty()[1], np.array(self.tuning), arms, np.zeros(4), np.zeros(problem.K + 1, np.int64), rng)
+        return run.play(faulty()[1], self.tuning, arms, new_record(RACE), np.zeros(problem.K + 1, np.int64), rng)
 
 
 @cache
@@ -404,7 +412,7 @@ def test_the_functions_that_can_err_do_not_unless_told_to():
         counts = [frozen_counts(contest, number)[0] for contest in (thompson.contest, faulty()[0])]
         assert np.array_equal(*counts)
     for case in ("a lucky rival", "a failing leader"):
-        assert np.array_equal(path_counts(thompson.bells.compiled, case), path_counts(faulty()[1], case))
+        assert np.array_equal(path_counts(bells(), case), path_counts(faulty()[1], case))
 
 
 def test_the_grid_by_hand():
@@ -499,11 +507,12 @@ def test_the_exponent_is_the_one_derived_and_its_bound_holds():
 
 def kernel_run(tuning, page=1024, steps=(10**6,), family="Bernoulli", seed=6):
     """A run of the kernel: its own arrays and the engine's, after each of some numbers of rounds."""
-    arms, run, rung, rng = state([PRIOR] * 5), np.zeros(4), np.zeros(6, np.int64), np.random.default_rng(seed)
+    arms, race, rung = state([PRIOR] * 5), new_record(RACE), np.zeros(6, np.int64)
+    rng, tuning = np.random.default_rng(seed), Tuning(*map(float, tuning))
     table = engine.Run(Stacks(FULL[family], seed, 0, range(5), page), [150.0], 1)
     for table.max_rounds in steps:
-        status = table.play(thompson.bells.compiled, np.array(tuning), arms, run, rung, rng)
-        yield arms, run, table
+        status = table.play(bells(), tuning, arms, race, rung, rng)
+        yield arms, race, table
         if status == engine.DONE:
             return
 
@@ -511,15 +520,15 @@ def kernel_run(tuning, page=1024, steps=(10**6,), family="Bernoulli", seed=6):
 @pytest.mark.parametrize(("tuning", "refreshes"), [(USUAL, 5), ((2.0, 0.5, 0.5), 20), ((1.0, 0.95, 1e9), 0)])
 def test_the_state_after_every_pull(tuning, refreshes):
     thresholds = []
-    for arms, run, table in kernel_run(tuning, steps=range(1, 10**6)):
-        t, n, leader, theta = table.clock[0], table.n, int(run[LEADER]), run[THETA]
+    for arms, race, table in kernel_run(tuning, steps=range(1, 10**6)):
+        t, n, leader, theta = table.state.now.rounds, table.state.n, int(race.leader), float(race.theta)
         rivals = [k for k in range(5) if k != leader]
-        won, paid = table.sums[:2]
+        won, paid = table.state.sums[:2]
         assert np.array_equal(arms[:4], [1 + won, 1 + n - won, 1 + paid, 1 + n - paid])
         q = np.array([chernoff(arms[:4, k], arms[TILT, k], theta) for k in range(5)])
         assert arms[CHANCE] == pytest.approx(q, rel=1e-9) and arms[TILT, leader] <= 0.0
-        assert (arms[TILT, rivals] >= 0.0).all() and (q[arms[TILT] != 0.0] <= tuning[LOUD]).all()
-        assert t < run[RING] <= arms[BELL].min() and arms[BELL, leader] == np.inf
+        assert (arms[TILT, rivals] >= 0.0).all() and (q[arms[TILT] != 0.0] <= Tuning(*tuning).loud).all()
+        assert t < race.ring <= arms[BELL].min() and arms[BELL, leader] == np.inf
         thresholds.append(theta)
     assert t > 200 and np.count_nonzero(np.diff(thresholds)) >= refreshes
 
@@ -527,11 +536,11 @@ def test_the_state_after_every_pull(tuning, refreshes):
 @pytest.mark.parametrize("family", FULL)
 def test_a_kernel_left_and_entered_plays_on(family):
     """The same bits from two runs, whether they are left at every page of two pairs, after every pull, or never."""
-    *_, (arms, run, table) = kernel_run(USUAL, family=family)
+    *_, (arms, race, table) = kernel_run(USUAL, family=family)
     for options in ({}, {"page": 2}, {"page": 256}, {"steps": range(1, 10**6)}):
         *_, other = kernel_run(USUAL, family=family, **options)
-        assert np.array_equal(arms, other[0]) and np.array_equal(run, other[1])
-        assert np.array_equal(table.n, other[2].n) and np.array_equal(table.purse, other[2].purse)
+        assert np.array_equal(arms, other[0]) and race == other[1]
+        assert np.array_equal(table.state.n, other[2].state.n) and table.state.now == other[2].state.now
     *_, other = kernel_run(USUAL, family=family, seed=7)
     assert not np.array_equal(arms, other[0])
 

@@ -51,7 +51,7 @@ def test_pulls_are_what_they_always_were(studies):
 
 def test_books_balance(studies):
     for runs in studies.values():
-        assert runs.pulls.shape == (len(POLICIES), 2, 20, 6) and runs.pulls.dtype == np.int32
+        assert runs.pulls.shape == (len(POLICIES), 2, 20, 6) and runs.pulls.dtype == np.int64
         assert (runs.pulls.sum(axis=3) + runs.skips == runs.rounds).all() and (runs.skips == 0).all()
         for name in ("pulls", "rounds", "spent", "reward"):
             assert (np.diff(getattr(runs, name), axis=2) >= 0).all()
@@ -77,10 +77,10 @@ def test_the_last_pull_is_the_one_that_crosses_the_budget(studies, label):
     for runs in studies.values():
         rounds, total = int(runs.rounds[runs.index(label), 0, -1]), runs.stops[0].total
         status, table, _ = run(POLICIES[label], runs.bandits[0], total, max_rounds=rounds - 1)
-        assert status == engine.TOO_LONG and table.purse[0] < total
+        assert status == engine.LAST_ROUND and table.state.now.spent < total
         status, table, order = run(POLICIES[label], runs.bandits[0], total, max_rounds=rounds)
-        assert status == engine.DONE and table.purse[0] >= total
-        assert runs.pulls[runs.index(label), 0, -1, order].tolist() == table.n.tolist()
+        assert status == engine.DONE and table.state.now.spent >= total
+        assert runs.pulls[runs.index(label), 0, -1, order].tolist() == table.state.n.tolist()
 
 
 def test_arms_are_reported_in_the_bandits_order():

@@ -49,7 +49,7 @@ def test_nothing_is_played_twice(path, played):
     assert played == [(r, ["omega", "BTS"]) for r in range(5)]
     again = cb.simulate(POLICIES, **STUDY, store=path)
     assert len(played) == 5 and same(first, again) and same(first, cb.simulate(POLICIES, **STUDY))
-    assert again.pulls.dtype == np.int32 and again.rounds.dtype == np.int64
+    assert again.pulls.dtype == np.int64 and again.rounds.dtype == np.int64
 
 
 def test_only_what_is_new_is_played(path, played):
