@@ -4,20 +4,23 @@ Sample means in, bounds out; nothing here is played. Source: Heyden, Arzamasov, 
 Bandits with Asymmetric Confidence Intervals".
 """
 
+from collections.abc import Callable, Sequence
 from math import log
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from ..checks import count, number, positive, require
-from .intervals import asymmetric_interval, require_means, require_size
+from ..checks import count, number, numbers, positive
+from .intervals import asymmetric_interval
 
 
 def _checked_pairs(reward_mean, cost_mean, n, delta):
-    require(0 < number("delta", delta) < 1, "delta", delta, "must be in (0, 1)")
-    return require_means("reward_mean", reward_mean), require_means("cost_mean", cost_mean), require_size(n)
+    number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
+    return (numbers("reward_mean", reward_mean, 0, 1, "must be in [0, 1]"),
+            numbers("cost_mean", cost_mean, 0, 1, "must be in [0, 1]"), numbers("n", n, 1, allowed="must be 1 or more"))
 
 
 def ratio_bounds(reward_mean, cost_mean, n, delta=0.01, min_cost=0.01):
@@ -125,7 +128,7 @@ def violations(rng, sizes=(100, 1000, 10_000, 100_000), pairs=10_000, delta=0.01
         `high`; Wilson's is too short near 0); `median` and `finite_mean` of the looseness bound / ratio, the mean over
         finite bounds only; and `infinite`, the share of the others.
     """
-    require(0 < number("cost_low", cost_low) < 1, "cost_low", cost_low, "must be in (0, 1)")
+    number("cost_low", cost_low, allowed="must be in (0, 1)", above=0, below=1)
     p_r, p_c = rng.random(count("pairs", pairs)), rng.uniform(cost_low, 1, pairs)
     rows = []
     for n in sizes:

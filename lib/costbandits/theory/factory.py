@@ -9,6 +9,7 @@ has happened. Once i is large, the event is improbable, and (C p)^i = b^-i (b C 
 own decides the first factor, and usually the whole; if not, it goes on with b C for C.
 """
 
+from collections.abc import Callable
 from math import ceil, log
 from typing import NamedTuple
 
@@ -52,10 +53,8 @@ class Law(NamedTuple):
 
 
 def _demand(factor, margin):
-    allowed = "must be a finite number above 1"
-    require(number("factor", factor, 1, allowed=allowed) > 1, "factor", factor, allowed)
-    allowed = "must be in (0, 1)"
-    require(0 < number("margin", margin, 0, 1, allowed) < 1, "margin", margin, allowed)
+    number("factor", factor, allowed="must be a finite number above 1", above=1)
+    number("margin", margin, allowed="must be in (0, 1)", above=0, below=1)
 
 
 def _phases(factor, margin):
@@ -123,7 +122,7 @@ def law(p, factor, margin):
     """
     _demand(factor, margin)
     allowed = "must be in [0, 1), and C p not 1 in any phase"
-    require(number("p", p, 0, 1, allowed) < 1, "p", p, allowed)
+    number("p", p, 0, allowed=allowed, below=1)
     alive, heads, coins, reached = 1.0, 0.0, 0.0, None
     for multiple, limit, growth in _phases(factor, margin):
         target = multiple * p

@@ -4,47 +4,29 @@ Everything here works without a bandit: sample means in, bounds out. Source: Hey
 "Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals".
 """
 
+from math import inf
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from ..checks import ROUNDING, count, number, require
-
-
-def _numbers(name, value, ok, allowed):
-    """`value` as float array of finite entries that all pass `ok`; else ValueError naming the first that does not."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        require(False, name, value, allowed)
-    bad = ~(ok(array) & np.isfinite(array))
-    if bad.any():
-        require(False, name, float(array[bad][0]), allowed)
-    return array
-
-
-def require_means(name, value):
-    return _numbers(name, value, lambda v: (v >= 0) & (v <= 1), "must be a number, or numbers, in [0, 1]")
-
-
-def require_size(n):
-    return _numbers("n", n, lambda v: v >= 1, "must be a number of samples, 1 or more")
+from ..checks import ROUNDING, count, number, numbers, require
 
 
 def _unit(mean, n, z, eta, low, high):
     """Checked arguments, moved to the unit interval: mean, low, high, x and y = 1 - x, and w = eta z^2 / n."""
-    low = _numbers("low", low, np.isfinite, "must be a finite number")
-    high = _numbers("high", high, np.isfinite, "must be a finite number")
-    n = require_size(n)
-    z = _numbers("z", z, lambda v: v >= 0, "must be a number of standard deviations, 0 or more")
-    eta = _numbers("eta", eta, lambda v: (v >= 0) & (v <= 1), "must be in [0, 1]")
-    mean = _numbers("mean", mean, np.isfinite, "must be a number in [low, high]")
+    low, high = numbers("low", low), numbers("high", high)
+    n = numbers("n", n, 1, allowed="must be a number of samples, 1 or more")
+    z = numbers("z", z, 0, allowed="must be a number of standard deviations, 0 or more")
+    eta, mean = numbers("eta", eta, 0, 1, "must be in [0, 1]"), numbers("mean", mean)
     try:
         mean, low, high, n, z, eta = np.broadcast_arrays(mean, low, high, n, z, eta)
     except ValueError:
         require(False, "mean.shape", mean.shape, "must broadcast with the shapes of n, z, eta, low and high")
-    _numbers("high", high, lambda v: (v > low) & np.isfinite(v - low), "must be above low, by a finite distance")
-    _numbers("mean", mean, lambda v: (v >= low) & (v <= high), "must be a number in [low, high]")
+    with np.errstate(over="ignore"):
+        numbers("high", np.where(np.isfinite(high - low), high, inf), above=low,
+                allowed="must be above low, by a finite distance")
+    numbers("mean", mean, low, high, "must be a number in [low, high]")
     return mean, low, high, (mean - low) / (high - low), (high - mean) / (high - low), eta * z * z / n
 
 
@@ -110,8 +92,8 @@ def asymmetry(mean, n, z, eta=1.0, low=0.0, high=1.0):
     -------
     float if all arguments are scalars, else an array of the broadcast shape
     """
-    _numbers("z", z, lambda v: v > 0, "must be above 0")
-    _numbers("eta", eta, lambda v: v > 0, "must be in (0, 1]")
+    numbers("z", z, allowed="must be above 0", above=0)
+    numbers("eta", eta, allowed="must be in (0, 1]", above=0)
     _, _, _, x, y, w = _unit(mean, n, z, eta, low, high)
     shift = (x - y) * np.sqrt(w / (4 * x * y + w))
     return shift if shift.ndim else float(shift)
@@ -134,7 +116,7 @@ def bernoulli_miss(p, n, z):
     lower_miss, upper_miss : arrays of the shape of p (floats for a float)
         P(lower > p) and P(upper < p), binomial sums.
     """
-    p, n = require_means("p", p), count("n", n)
+    p, n = numbers("p", p, 0, 1, "must be in [0, 1]"), count("n", n)
     lower, upper = asymmetric_interval(np.arange(n + 1) / n, n, z)
     # Both bounds increase with the number of successes: a miss is a binomial tail.
     lower_miss = binom.sf(np.searchsorted(lower, p, side="right") - 1, n, p)
@@ -159,8 +141,8 @@ def lattice_miss(probabilities, n, z, eta=None):
     lower_miss, upper_miss : float
         P(lower > mean) and P(upper < mean); the law of the sum is an n-fold convolution.
     """
-    chances = require_means("probabilities", probabilities)
-    require(chances.ndim == 1 and abs(chances.sum() - 1) < ROUNDING, "probabilities", probabilities, "must sum to 1")
+    chances = numbers("probabilities", probabilities, 0, 1, "must be in [0, 1]", shape=("m + 1",))
+    require(abs(chances.sum() - 1) < ROUNDING, "probabilities", probabilities, "must sum to 1")
     values = np.linspace(0, 1, len(chances))
     mean = chances @ values
     variance = chances @ (values - mean) ** 2
@@ -212,7 +194,7 @@ def bernoulli_ratio_miss(p_reward, p_cost, n, z):
     float
     """
     number("p_reward", p_reward, 0, 1, "must be in [0, 1]")
-    require(number("p_cost", p_cost, 0, 1, "must be in (0, 1]") > 0, "p_cost", p_cost, "must be in (0, 1]")
+    number("p_cost", p_cost, 0, 1, "must be in (0, 1]", above=0)
     lower, upper = asymmetric_interval(np.arange(count("n", n) + 1) / n, n, z)
     # For each number of costs, the rewards' upper bound must fall below ratio x lower bound: a binomial tail.
     too_small = np.searchsorted(p_cost * upper, p_reward * lower, side="left") - 1

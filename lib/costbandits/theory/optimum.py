@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 from numba import types as T
+from numpy.typing import ArrayLike
 
-from ..checks import number, positive, require
+from ..checks import number, numbers, positive, require
 from ..environments.hull import bridge
 
 SLACK = 2.0**-44            # relative; a few hundred roundings
@@ -135,10 +136,8 @@ def mixture(rewards, costs, rate):
     -------
     Mixture
     """
-    values, weights = _numbers("rewards", rewards), _numbers("costs", costs)
-    require(values.shape == weights.shape, "costs", costs, f"must be as many as rewards ({len(values)})")
-    require(np.isfinite(values).all(), "rewards", rewards, "must be finite")
-    require(((weights >= 0) & (weights < np.inf)).all(), "costs", costs, "must be finite, 0 or more")
+    values = numbers("rewards", rewards, shape=("K",))
+    weights = numbers("costs", costs, 0, allowed="must be finite numbers, 0 or more", shape=values.shape)
     rate, shares = positive("rate", rate), np.zeros(len(values) + 1)
     mu, rho = np.append(values, 0.0), np.append(weights, 0.0)
     low, high = bridge(mu, rho, rate)
@@ -184,24 +183,11 @@ def rounded(values, costs, budget):
 
 def _instance(values, costs, budget):
     """Arrays of values and costs, and the cost that a plan may not exceed."""
-    values, costs = _numbers("values", values), _numbers("costs", costs)
-    require(len(costs) == len(values), "costs", f"{len(costs)} numbers", f"must be as many as values ({len(values)})")
-    for arm in np.flatnonzero(~((values >= 0) & (values < np.inf))):
-        require(False, f"values[{arm}]", float(values[arm]), "must be finite, 0 or more")
-    for arm in np.flatnonzero(~((costs > 0) & (costs < np.inf))):
-        require(False, f"costs[{arm}]", float(costs[arm]), "must be finite, above 0")
+    values = numbers("values", values, 0, allowed="must be finite numbers, 0 or more", shape=("K",))
+    costs = numbers("costs", costs, allowed="must be finite numbers above 0", above=0, shape=values.shape)
     budget = number("budget", budget, 0, allowed="must be a finite number, 0 or more")
     require(budget <= costs.min() * 2.0**50, "budget", budget, "must be at most 2**50 times the smallest cost")
     return values, costs, budget * (1 + SLACK)
-
-
-def _numbers(name, given):
-    try:
-        array = np.asarray(given, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.ndim == 1 and array.size > 0, name, given, "must be a sequence of numbers, one per arm")
-    return array
 
 
 def _plan(values, arms, pulls):

@@ -5,27 +5,25 @@ and what the notebook judges them by: exact games of policies that look at the m
 that a Bernoulli arm ever leaves its confidence interval.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import zeta
 
-from ...checks import ROUNDING, count, number, positive, require
-from ...environments.bandits import Bandit
+from ...checks import ROUNDING, count, number, numbers, positive, require
+from ...environments.bandits import Bandit, LinearBandit
 from .omega_ucb import excess_rounds
 
 
 def _means(bandit):
     require(isinstance(bandit, Bandit), "bandit", bandit, "must be a Bandit")
-    rewards, costs = bandit.reward_means, bandit.cost_means
-    for arm in np.flatnonzero((rewards < 0) | (rewards > 1)):
-        require(False, f"expected reward of arm {arm}", float(rewards[arm]), "must be in [0, 1]")
-    for arm in np.flatnonzero((costs <= 0) | (costs > 1)):
-        require(False, f"expected cost of arm {arm}", float(costs[arm]), "must be in (0, 1]")
-    return rewards, costs
+    return (numbers("bandit.reward_means", bandit.reward_means, 0, 1, "must be in [0, 1]"),
+            numbers("bandit.cost_means", bandit.cost_means, 0, 1, "must be in (0, 1]", above=0))
 
 
 def _gaps(rewards, costs):
@@ -45,9 +43,7 @@ def _losses(bandit):
 def _lowest(min_cost, costs):
     smallest = float(costs.min())
     allowed = f"must be in (0, {smallest!r}], no more than any expected cost"
-    lowest = smallest if min_cost is None else number("min_cost", min_cost, 0, smallest, allowed)
-    require(lowest > 0, "min_cost", min_cost, allowed)
-    return lowest
+    return smallest if min_cost is None else number("min_cost", min_cost, 0, smallest, allowed, above=0)
 
 
 def gaps(bandit):
@@ -70,10 +66,8 @@ def gaps(bandit):
 
 
 def _counts(name, pulls, K):
-    pulls = np.asarray(pulls, float)
-    shaped = pulls.ndim > 0 and pulls.shape[-1] == K
-    require(shaped and bool(np.all(np.isfinite(pulls) & (pulls >= 0))), name, pulls,
-            f"must be finite numbers of 0 or more, the last axis being the {K} arms")
+    pulls = numbers(name, pulls, 0, allowed="must be finite numbers, 0 or more")
+    require(pulls.shape[-1:] == (K,), name, pulls, f"must have the {K} arms as its last axis")
     return pulls
 
 
@@ -184,11 +178,10 @@ def exact_game(chances, rewards, steps, arms=None, crossing=True):
     -------
     Game
     """
-    p, r = np.asarray(chances, float), np.asarray(rewards, float)
-    require(p.ndim == 2 and p.shape == r.shape and p.shape[1] > 1, "(chances, rewards) shapes", (p.shape, r.shape),
-            "must be (K, m + 1) both, m of at least 1")
-    require(bool(np.all(p >= 0) and np.allclose(p.sum(axis=1), 1) and np.all(p[:, 0] < 1)), "chances", chances,
-            "must be probabilities, 1 per row together, that of cost 0 below 1")
+    p = numbers("chances", chances, 0, 1, "must be probabilities", shape=("K", "m + 1"))
+    r = numbers("rewards", rewards, shape=p.shape)
+    require(bool(np.allclose(p.sum(axis=1), 1) and np.all(p[:, 0] < 1)), "chances", chances,
+            "must sum to 1 in each row, that of cost 0 being below 1")
     steps, (K, m) = count("steps", steps, low=0), (p.shape[0], p.shape[1] - 1)
     chosen = np.zeros(steps + 1, int) if arms is None else np.asarray(arms)
     require(chosen.shape == (steps + 1,) and chosen.dtype.kind in "iu" and bool(np.all((chosen >= 0) & (chosen < K))),
@@ -332,7 +325,7 @@ def tail(budget, min_cost):
     float, in rounds
     """
     budget = positive("budget", budget)
-    mu = number("min_cost", positive("min_cost", min_cost), 0, 1, "must be in (0, 1]")
+    mu = number("min_cost", min_cost, 0, 1, "must be in (0, 1]", above=0)
     return (exp(-mu * (budget - mu) ** 2 / budget) + 3 * budget / mu * exp(-budget * mu / 2)
             + exp(1 - 2 * budget * mu) / mu**2)
 
@@ -440,7 +433,7 @@ def radius(t, d, noise, length, size, ridge, delta, printed=False):
     """
     d, noise, length = count("d", d), positive("noise", noise), positive("length", length)
     size, ridge = positive("size", size), positive("ridge", ridge)
-    require(0 < number("delta", delta, allowed="must be in (0, 1)") < 1, "delta", delta, "must be in (0, 1)")
+    number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
     growth, slack = d * np.log1p(np.asarray(t, float) * length**2 / (ridge * d)), 2 * log(1 / delta)
     inside = noise * np.sqrt(growth) + slack if printed else noise * np.sqrt(growth + slack)
     return inside + size * sqrt(ridge)
@@ -496,8 +489,7 @@ def theorem_7(bandit, budget, ridge=None, min_cost=None, balls=1):
     """
     rewards, costs = _means(bandit)
     require(bandit.linear is not None, "bandit", bandit, "must be a LinearBandit")
-    budget = number("budget", budget, allowed="must be a finite number above 1")
-    require(budget > 1, "budget", budget, "must be above 1: delta = 1 / B")
+    budget = number("budget", budget, allowed="must be a finite number above 1: delta = 1 / B", above=1)
     (vertices, noise, size), lowest = bandit.linear, _lowest(min_cost, costs)
     d, length = vertices.shape[1], float(np.linalg.norm(vertices, axis=1).max())
     least = max(1.0, length**2)

@@ -4,54 +4,38 @@ Theorems 1 to 4 with the constants that their proofs contain, repaired where the
 proofs, an instance on which Theorem 4 fails, and exact laws for two arms that judge them.
 
 Regret is quality plus cost regret, both in units of [0, 1] per round, unless a function says otherwise. In the family
-of the lower bound K is the number of dear arms, so that there are K + 1; elsewhere it is the number of arms.
+of the lower bound K is the number of expensive arms, so that there are K + 1; elsewhere it is the number of arms.
 """
 
+from collections.abc import Callable
 from math import ceil, exp, inf, log, pi, sqrt
 from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 from numba import types
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from ...checks import ROUNDING, count, number, positive, require, share
+from ...checks import ROUNDING, count, number, numbers, positive, require, share
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli, Constant
 from ..factory import GUARANTEE
+from .shared import first_from, steepest
 
 _WEIGHT = 1 / 3             # of the instance without a better arm, at which the floor is largest for T >> K
-_floats = types.float64[::1]
 
 
-def _probability(name, value):
-    return number(name, value, 0, 1, "must be in [0, 1]")
-
-
-def _pair(name, means):
-    allowed = "must be two numbers in [0, 1], the cheap arm's and the dear arm's"
-    try:
-        array = np.asarray(means, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.shape == (2,) and bool(np.all((array >= 0) & (array <= 1))), name, means, allowed)
-    return float(array[0]), float(array[1])
+def _pair(means):
+    """The means of the cheap and of the expensive arm."""
+    return numbers("means", means, 0, 1, "must be in [0, 1]", shape=(2,)).tolist()
 
 
 def _game(K, horizon):
     K = count("K", K)
     return K, count("horizon", horizon, low=K)
-
-
-def _means(name, values, allowed="must be finite numbers, one per arm"):
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.ndim == 1 and array.size > 0 and bool(np.isfinite(array).all()), name, values, allowed)
-    return array
 
 
 # ---- Theorem 2: the lower bound ----------------------------------------------------------------------
@@ -83,24 +67,23 @@ def family(K, theta, p, epsilon, better=0):
     K, theta = count("K", K), share("theta", theta)
     _family_means(theta, p, epsilon)
     better = count("better", better, low=0)
-    require(better <= K, "better", better, f"must be at most {K}, the number of dear arms")
-    dear = [(p + epsilon if a == better else p) / (1 - theta) for a in range(1, K + 1)]
-    return Bandit([Bernoulli(p), *map(Bernoulli, dear)], [Constant(0.0), *[Constant(1.0)] * K])
+    require(better <= K, "better", better, f"must be at most {K}, the number of expensive arms")
+    others = [(p + epsilon if a == better else p) / (1 - theta) for a in range(1, K + 1)]
+    return Bandit([Bernoulli(p), *map(Bernoulli, others)], [Constant(0.0), *[Constant(1.0)] * K])
 
 
 def _family_means(theta, p, epsilon):
-    # The dear arms' means, the usual and the better one.
-    allowed = "must be in (0, 1/2]"
-    require(number("p", p, 0, 0.5, allowed) > 0, "p", p, allowed)
-    allowed = "must be above 0, and (p + epsilon) / (1 - theta) below 1"
-    require(positive("epsilon", epsilon) + p < 1 - theta, "epsilon", epsilon, allowed)
+    # The expensive arms' means, the usual and the better one.
+    number("p", p, 0, 0.5, "must be in (0, 1/2]", above=0)
+    number("epsilon", epsilon, allowed="must be above 0, and (p + epsilon) / (1 - theta) below 1", above=0,
+           below=1 - theta - p)
     return p / (1 - theta), (p + epsilon) / (1 - theta)
 
 
 def divergence(p, q):
     """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), in nats; p and q in (0, 1), scalars or arrays."""
-    p, q = np.asarray(p, float), np.asarray(q, float)
-    require(bool(np.all((p > 0) & (p < 1) & (q > 0) & (q < 1))), "p, q", (p, q), "must be in (0, 1)")
+    p, q = (numbers(name, value, 0, np.nextafter(1, 0), "must be in (0, 1)", above=0)
+            for name, value in (("p", p), ("q", q)))
     return (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))[()]
 
 
@@ -175,8 +158,8 @@ def floor_on(K, horizon, alpha, p, epsilon, weight=0.5):
     """
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
     usual, better = _family_means(alpha, p, epsilon)
-    allowed = "must be in (0, 1), above epsilon / (1 + epsilon)"
-    require(epsilon / (1 + epsilon) < number("weight", weight, 0, 1, allowed) < 1, "weight", weight, allowed)
+    number("weight", weight, allowed="must be in (0, 1), above epsilon / (1 + epsilon)",
+           above=epsilon / (1 + epsilon), below=1)
     due = (1 - weight) * epsilon * T
     return float(due - due**2 * divergence(usual, better) / (8 * K * (weight - (1 - weight) * epsilon)))
 
@@ -233,10 +216,10 @@ def _stopping(T, usual, better, loss, weight, price):
     value, prior = np.zeros(T + 2), log((1.0 - weight) / weight)
     for n in range(T - 1, -1, -1):
         for s in range(n + 1):
-            dearer = 1.0 / (1.0 + exp(-(prior + s * up + (n - s) * down)))      # probability that the arm is better
-            q = (1.0 - dearer) * usual + dearer * better
-            on = (1.0 - dearer) * price + q * value[s + 1] + (1.0 - q) * value[s]
-            value[s] = min(dearer * loss * (T - n), on)
+            chance = 1.0 / (1.0 + exp(-(prior + s * up + (n - s) * down)))      # probability that the arm is better
+            q = (1.0 - chance) * usual + chance * better
+            on = (1.0 - chance) * price + q * value[s + 1] + (1.0 - q) * value[s]
+            value[s] = min(chance * loss * (T - n), on)
     return value[0]
 
 
@@ -265,10 +248,8 @@ def bayes_regret(horizon, alpha, p, epsilon, weight=0.5, price=1.0):
     T, alpha = count("horizon", horizon), share("alpha", alpha)
     require(T <= 20_000, "horizon", T, "must be at most 20,000")
     usual, better = _family_means(alpha, p, epsilon)
-    allowed = "must be in (0, 1)"
-    require(0 < number("weight", weight, 0, 1, allowed) < 1, "weight", weight, allowed)
-    allowed = "must be in (0, 1]"
-    require(number("price", price, 0, 1, allowed) > 0, "price", price, allowed)
+    number("weight", weight, allowed="must be in (0, 1)", above=0, below=1)
+    number("price", price, 0, 1, "must be in (0, 1]", above=0)
     return _stopping(T, usual, better, float(epsilon), float(weight), float(price))
 
 
@@ -304,8 +285,7 @@ def theorem_1_instance(K, alpha, horizon, quality=0.5, shift=0.0):
 def _border(K, alpha, horizon, quality, shift):
     K, alpha = count("K", K, low=2), share("alpha", alpha)
     T = count("horizon", horizon, low=K)
-    allowed = "must be in (0, 1]"
-    require(number("quality", quality, 0, 1, allowed) > 0, "quality", quality, allowed)
+    number("quality", quality, 0, 1, "must be in (0, 1]", above=0)
     most = alpha * quality * sqrt(T)
     number("shift", shift, 0, most, f"must be in [0, alpha q sqrt(T)] = [0, {most:g}]")
     return min((1 - alpha) * quality + shift / sqrt(T), quality), float(quality)
@@ -523,14 +503,9 @@ def informative_from(K, alpha, bound=theorem_3):
     def says_something(T):
         return bound(K, T, alpha).total < (1 - alpha) * T
 
-    low = high = 100 * K
-    while not says_something(high):
-        low, high = high, 2 * high
-        require(high < 2**200, "bound", bound, "must fall below (1 - alpha) T for some T")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if says_something(middle) else (middle, high)
-    return high
+    first = first_from(says_something, 100 * K, 2**200)
+    require(first < inf, "bound", bound, "must fall below (1 - alpha) T for some T")
+    return first
 
 
 def leaves(means, alpha, horizon, pulls=None):
@@ -556,10 +531,10 @@ def leaves(means, alpha, horizon, pulls=None):
     -------
     float
     """
-    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
+    (cheap, expensive), alpha, (_, T) = _pair(means), share("alpha", alpha), _game(2, horizon)
     tau = _whole_pulls(T, pulls)
     needed = tau * (cheap / (1 - alpha) + sqrt(2 * log(T) / tau))
-    return min(float(binom.sf(ceil(needed - 1e-9) - 1, tau, dear)) + T**-3.0, 1.0)
+    return min(float(binom.sf(ceil(needed - 1e-9) - 1, tau, expensive)) + T**-3.0, 1.0)
 
 
 def _whole_pulls(T, pulls):
@@ -586,8 +561,8 @@ def sees_from(means, alpha, at_once=False):
     -------
     int, or inf if the cheap arm is good enough
     """
-    (cheap, dear), alpha = _pair("means", means), share("alpha", alpha)
-    gap = (1 - alpha) * dear - cheap
+    (cheap, expensive), alpha = _pair(means), share("alpha", alpha)
+    gap = (1 - alpha) * expensive - cheap
     if gap <= ROUNDING:
         return inf
 
@@ -595,13 +570,7 @@ def sees_from(means, alpha, at_once=False):
         tau, width = (T / 2) ** (2 / 3), sqrt(2 * log(T))
         return width * ((1 - alpha) / sqrt(tau) + 1 / sqrt(tau if at_once else T - tau)) < gap
 
-    low, high = 2, 4
-    while not excluded(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if excluded(middle) else (middle, high)
-    return high
+    return first_from(excluded, 3, 2**400)
 
 
 # ---- Theorem 4: consistent costs ---------------------------------------------------------------------
@@ -617,11 +586,8 @@ def consistency(reward_means, costs):
     -------
     float; infinite if two arms differ in cost alone
     """
-    means, prices = _means("reward_means", reward_means), _means("costs", costs)
-    require(prices.shape == means.shape, "costs", costs, f"must be as many as reward_means, {len(means)}")
-    rise, run = (np.abs(np.subtract.outer(values, values)) for values in (prices, means))
-    with np.errstate(divide="ignore"):
-        return float(np.divide(rise, run, out=np.zeros_like(rise), where=rise > 0).max())
+    means = numbers("reward_means", reward_means, shape=("K",))
+    return steepest(numbers("costs", costs, shape=means.shape), means)
 
 
 def theorem_4(K, horizon, delta):
@@ -713,73 +679,14 @@ def commit_once(means, alpha, horizon, pulls=None, price=1.0):
     -------
     Regrets
     """
-    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
-    tau, price = _whole_pulls(T, pulls), _probability("price", price)
+    (cheap, expensive), alpha, (_, T) = _pair(means), share("alpha", alpha), _game(2, horizon)
+    tau, price = _whole_pulls(T, pulls), number("price", price, 0, 1, "must be in [0, 1]")
     radius, wins = sqrt(2 * log(T) / tau), np.arange(tau + 1)
     bar = (1 - alpha) * np.maximum(wins / tau - radius, 0)          # its own lower bound never excludes the cheap arm
     needed = np.ceil(tau * (bar * (1 - ROUNDING) - radius))
-    stays = binom.pmf(wins, tau, dear) @ binom.sf(needed - 1, tau, cheap)
-    dear_pulls = tau + (T - 2 * tau) * (1 - stays)
-    tolerated = (1 - alpha) * max(cheap, dear)
+    stays = binom.pmf(wins, tau, expensive) @ binom.sf(needed - 1, tau, cheap)
+    pulls_of_it = tau + (T - 2 * tau) * (1 - stays)
+    tolerated = (1 - alpha) * max(cheap, expensive)
     good = cheap >= tolerated * (1 - ROUNDING)
-    short = max(tolerated - cheap, 0.0) * (not good), max(tolerated - dear, 0.0)
-    return Regrets(float((T - dear_pulls) * short[0] + dear_pulls * short[1]), float(dear_pulls * price * good))
-
-
-@nb.njit(_floats(types.float64, types.float64, types.float64, types.int64, types.int64, types.boolean),
-         cache=True, nogil=True, error_model="numpy")
-def _play(cheap, dear, alpha, T, tau, lower):
-    """Expected pulls of the dear arm in each round. A state: pulls and successes of the cheap arm, of the dear."""
-    mass, new = np.zeros((T + 1, T + 1, T + 1)), np.zeros((T + 1, T + 1, T + 1))
-    expected, width = np.zeros(T), 2.0 * log(T)
-    mass[0, 0, 0] = 1.0
-    for t in range(T):
-        new[:t + 2, :t + 2, :t + 2] = 0.0
-        for n in range(t + 1):
-            for s in range(n + 1):
-                for r in range(t - n + 1):
-                    m = mass[n, s, r]
-                    if m == 0.0:
-                        continue
-                    first = t % 2 == 0
-                    if t >= 2 * tau:
-                        a, b = sqrt(width / n), sqrt(width / (t - n))
-                        x, y = min(s / n + a, 1.0), min(r / (t - n) + b, 1.0)
-                        best = max(s / n - a, r / (t - n) - b, 0.0) if lower else max(x, y)
-                        first = x >= (1.0 - alpha) * best * (1.0 - ROUNDING)
-                    if first:
-                        new[n + 1, s + 1, r] += m * cheap
-                        new[n + 1, s, r] += m * (1.0 - cheap)
-                    else:
-                        expected[t] += m
-                        new[n, s, r + 1] += m * dear
-                        new[n, s, r] += m * (1.0 - dear)
-        mass, new = new, mass
-    return expected
-
-
-def dear_pulls(means, alpha, horizon, pulls=None, bounds="lower"):
-    """Expected pulls of the dear one of two Bernoulli arms, round by round, exact: CS-ETC, or CS-UCB.
-
-    Parameters
-    ----------
-    means : sequence of 2 floats
-        Expected rewards of the cheap and of the dear arm.
-    alpha : float
-        In [0, 1).
-    horizon : int
-        T, 2 to 120: it takes about T^4 / 24 steps.
-    pulls : int, optional
-        tau, at the start, turn by turn, cheap arm first; (T / 2)^(2/3) rounded by default. CS-UCB has 1.
-    bounds : {"lower", "upper"}
-        What the bar is made of: 1 - alpha times the largest lower bound (CS-ETC), or upper bound (CS-UCB).
-
-    Returns
-    -------
-    ndarray of shape (T,)
-        Probability that the dear arm is pulled in each round.
-    """
-    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
-    require(T <= 120, "horizon", T, "must be at most 120")
-    require(bounds in ("lower", "upper"), "bounds", bounds, "must be 'lower' or 'upper'")
-    return _play(cheap, dear, alpha, T, _whole_pulls(T, pulls), bounds == "lower")
+    short = max(tolerated - cheap, 0.0) * (not good), max(tolerated - expensive, 0.0)
+    return Regrets(float((T - pulls_of_it) * short[0] + pulls_of_it * short[1]), float(pulls_of_it * price * good))

@@ -4,38 +4,25 @@ Theorems 1 and 7 as printed, the smaller bounds that a repaired proof gives, a l
 Theorem 8, and the exact law of KUBE and fractional KUBE on two Bernoulli arms, which the notebook judges them by.
 """
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import inf, log, sqrt
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import lambertw, zeta
 
-from ...checks import ROUNDING, count, number, positive, require
+from ...checks import ROUNDING, count, number, numbers, positive, require
 
 
-def _per_arm(name, values, low=0.0, high=inf):
-    allowed = f"must be finite numbers of at least {low:g}, one per arm" if high == inf else \
-        f"must be numbers in [{low:g}, {high:g}], one per arm"
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    inside = np.isfinite(array) & (array >= low) & (array <= high)
-    require(array.ndim == 1 and len(array) > 0 and bool(inside.all()), name, values, allowed)
-    return array
-
-
-def _costs(costs):
-    array = _per_arm("costs", costs)
-    require(bool(np.all(array > 0)), "costs", costs, "must be above 0")
-    return array
+def _costs(costs, shape=("K",)):
+    return numbers("costs", costs, allowed="must be finite numbers above 0", above=0, shape=shape)
 
 
 def _arms(reward_means, costs, highest=1.0):
-    rewards, costs = _per_arm("reward_means", reward_means, high=highest), _costs(costs)
-    require(len(rewards) == len(costs), "costs", costs, f"must be as many as reward_means, {len(rewards)}")
-    return rewards, costs
+    rewards = numbers("reward_means", reward_means, 0, highest, f"must be numbers in [0, {highest:g}]", shape=("K",))
+    return rewards, _costs(costs, rewards.shape)
 
 
 def _losses(rewards, costs):
@@ -340,8 +327,7 @@ class TwoArms:
     """
 
     def __init__(self, costs, budget, fractional=False):
-        require(np.size(costs) == 2, "costs", costs, "must be two numbers")
-        self.costs, self.fractional = tuple(_costs(costs).tolist()), bool(fractional)
+        self.costs, self.fractional = tuple(_costs(costs, (2,)).tolist()), bool(fractional)
         least, most = sum(self.costs), 1000 * min(self.costs)   # weights reach 2^T, which must stay finite
         self.budget = number("budget", budget, least, most, f"must be in [{least:g}, {most:g}]")
         self._step = cache(self._rule)

@@ -10,9 +10,10 @@ from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from ...checks import count, number, positive, require
+from ...checks import count, number, numbers, positive, require
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli
 from ..intervals import asymmetric_interval
@@ -21,20 +22,9 @@ _SUMMED = 1000                                          # terms of xi's sum adde
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)  # of the quadrature that replaces the others
 
 
-def _array(name, value, low, high, allowed):
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        array = np.nan
-    require(bool(np.all((array >= low) & (array <= high))), name, value, allowed)
-    return array
-
-
 def _means(reward_mean, cost_mean):
-    rewards = _array("reward_mean", reward_mean, 0, 1, "must be in [0, 1]")
-    costs = _array("cost_mean", cost_mean, 0, 1, "must be in (0, 1]")
-    require(bool(np.all(costs > 0)), "cost_mean", cost_mean, "must be in (0, 1]")
-    return rewards, costs
+    return (numbers("reward_mean", reward_mean, 0, 1, "must be in [0, 1]"),
+            numbers("cost_mean", cost_mean, 0, 1, "must be in (0, 1]", above=0))
 
 
 def _rounds(tau, K):
@@ -61,7 +51,7 @@ def alpha(t, rho):
     float or ndarray of the shape of `t`
     """
     rho = positive("rho", rho)
-    log_u = -rho * np.log(_array("t", t, 1, np.inf, "must be 1 or more"))
+    log_u = -rho * np.log(numbers("t", t, 1, allowed="must be finite, 1 or more"))
     return np.exp(log_u) / (1 + np.sqrt(-np.expm1(log_u)))
 
 
@@ -83,7 +73,7 @@ def proportional_gap(reward_mean, cost_mean, best_ratio):
     float or ndarray, below 1
     """
     rewards, costs = _means(reward_mean, cost_mean)
-    shortfall = costs * _array("best_ratio", best_ratio, 0, np.finfo(float).max, "must be finite, 0 or more") - rewards
+    shortfall = costs * numbers("best_ratio", best_ratio, 0, allowed="must be finite, 0 or more") - rewards
     return shortfall / (1 + shortfall)
 
 
@@ -122,8 +112,8 @@ def minimum_plays(reward_mean, cost_mean, best_ratio, tau, rho, eta_reward=1.0, 
     """
     rewards, costs = _means(reward_mean, cost_mean)
     tau, rho = count("tau", tau), positive("rho", rho)
-    eta_reward = _array("eta_reward", eta_reward, 0, 1, "must be in [0, 1]")
-    eta_cost = _array("eta_cost", eta_cost, 0, 1, "must be in [0, 1]")
+    eta_reward = numbers("eta_reward", eta_reward, 0, 1, "must be in [0, 1]")
+    eta_cost = numbers("eta_cost", eta_cost, 0, 1, "must be in [0, 1]")
     odds_r, odds_c = _odds(rewards, costs)
     factor = np.maximum(odds_r * np.where(rewards == 1, 1.0, eta_reward), odds_c * eta_cost)   # eta = 1 at the border
     return _plays(factor, proportional_gap(rewards, costs, best_ratio), tau, rho)
@@ -245,7 +235,7 @@ def excess_rounds(budget, min_cost):
     -------
     float, in rounds
     """
-    mu = number("min_cost", positive("min_cost", min_cost), 0, 1, "must be in (0, 1]")
+    mu = number("min_cost", min_cost, 0, 1, "must be in (0, 1]", above=0)
     budget = number("budget", budget, mu, allowed=f"must be finite and at least min_cost = {mu!r}")
     tau = floor(2 * budget / mu)
     p = budget / tau

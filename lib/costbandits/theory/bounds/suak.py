@@ -8,6 +8,7 @@ A base is one arm or two; the null arm, which costs and pays nothing, has the nu
 at most c (`rate`) per round on average.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -18,34 +19,24 @@ import numba as nb
 import numpy as np
 import pandas as pd
 from numba import types
+from numpy.typing import ArrayLike
 
-from ...checks import ROUNDING, count, number, require
+from ...checks import ROUNDING, count, number, numbers, require
 from ..optimum import mixture
+from .shared import first_from, steepest
 
 _floats = types.float64[::1]
 _laws = types.Tuple((_floats, _floats))
+_SHARES = "must be numbers in [0, 1]"
 
 
 def _rate(rate):
-    allowed = "must be a number in (0, 1]"
-    require(number("rate", rate, 0, 1, allowed) > 0, "rate", rate, allowed)
-    return float(rate)
-
-
-def _inside(name, values, allowed="must be numbers in [0, 1], one per arm"):
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.size > 0 and bool(np.all((array >= 0) & (array <= 1))), name, values, allowed)
-    return array
+    return number("rate", rate, 0, 1, "must be a number in (0, 1]", above=0)
 
 
 def _arms(reward_means, cost_means, rate):
-    rewards, costs = _inside("reward_means", reward_means), _inside("cost_means", cost_means)
-    require(rewards.ndim == 1, "reward_means", reward_means, "must be numbers in [0, 1], one per arm")
-    require(costs.shape == rewards.shape, "cost_means", cost_means, f"must be as many as reward_means, {rewards.size}")
-    return rewards, costs, _rate(rate)
+    rewards = numbers("reward_means", reward_means, 0, 1, _SHARES, shape=("K",))
+    return rewards, numbers("cost_means", cost_means, 0, 1, _SHARES, shape=rewards.shape), _rate(rate)
 
 
 # ---- the linear program ------------------------------------------------------------------------------
@@ -79,10 +70,10 @@ def pair(rewards, costs, rate):
     -------
     Pair
     """
-    allowed = "must be numbers in [0, 1], two in the last axis"
-    rewards, costs, rate = _inside("rewards", rewards, allowed), _inside("costs", costs, allowed), _rate(rate)
+    rewards, costs = numbers("rewards", rewards, 0, 1, _SHARES), numbers("costs", costs, 0, 1, _SHARES)
     for name, array in (("rewards", rewards), ("costs", costs)):
-        require(array.ndim > 0 and array.shape[-1] == 2, name, array, allowed)
+        require(array.ndim > 0 and array.shape[-1] == 2, name, array, "must be two in the last axis")
+    rate = _rate(rate)
     (first, second), (x, y) = np.moveaxis(rewards, -1, 0), np.moveaxis(costs, -1, 0)
     tight = (np.minimum(x, y) <= rate) & (np.maximum(x, y) > rate)
     cut = (rate - y) / np.where(tight, x - y, 1.0)      # the share of the first arm at which the mixture costs c
@@ -162,10 +153,7 @@ def kappa(reward_means, cost_means, null_arm=True):
     rewards, costs, _ = _arms(reward_means, cost_means, 1.0)
     if null_arm:
         rewards, costs = np.append(rewards, 0.0), np.append(costs, 0.0)
-    rise, run = (np.abs(np.subtract.outer(means, means)) for means in (rewards, costs))
-    with np.errstate(divide="ignore", over="ignore"):
-        slopes = np.divide(rise, run, out=np.zeros_like(rise), where=rise > 0)
-    return float(slopes.max())
+    return steepest(rewards, costs)
 
 
 # ---- Lemma 3.1 and Theorem 3.2 -----------------------------------------------------------------------
@@ -184,8 +172,8 @@ def omega(gap, rate):
     -------
     float or ndarray of the shape of `gap`
     """
-    gap, rate = _inside("gap", gap, "must be in [0, 1]"), _rate(rate)
-    return (gap / (2 + gap - rate))[()]
+    gap = numbers("gap", gap, 0, 1, _SHARES)
+    return (gap / (2 + gap - _rate(rate)))[()]
 
 
 def omega_interval(gap, rate):
@@ -195,7 +183,7 @@ def omega_interval(gap, rate):
 
     Parameters as in `omega`; returns a pair of its results.
     """
-    return 2 / 9 * _inside("gap", gap, "must be in [0, 1]")[()], omega(gap, rate)
+    return 2 / 9 * numbers("gap", gap, 0, 1, _SHARES)[()], omega(gap, rate)
 
 
 @dataclass(frozen=True)
@@ -282,9 +270,9 @@ def wrong_bases_repaired(reward_means, cost_means, rate, horizon):
         i, j = arms[0], arms[-1]
         slope = max((mu[i] - mu[j]) / (rho[i] - rho[j]), 0.0) if i != j else 0.0
         short = arms
-        if gap == 0 and best.price == 0:                # I = I* and a dear arm
-            dear = i if rho[i] > rate else j
-            short, slope, gap = (dear,), 0.0, best.value - mu[dear]
+        if gap == 0 and best.price == 0:                # I = I* and an expensive arm
+            other = i if rho[i] > rate else j
+            short, slope, gap = (other,), 0.0, best.value - mu[other]
         if gap <= ROUNDING:
             return inf
         for arm in set(short) - {len(rewards)}:
@@ -322,16 +310,7 @@ def informative_from(reward_means, cost_means, rate, bound=regret):
         return getattr(value, "total", value) < T * best
 
     require(best > 0, "reward_means", reward_means, "must allow a reward")
-    if not says_something(2**1000):
-        return inf
-    high = 1
-    while not says_something(high):
-        high *= 2
-    low = high // 2                                     # T r* - A log T - B falls, then rises: one crossing
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if says_something(middle) else (middle, high)
-    return high
+    return first_from(says_something, 1, 2**1000)       # T r* - A log T - B falls, then rises: one crossing
 
 
 def table_1(reward_means, cost_means, rate, horizon):
@@ -441,16 +420,10 @@ def slack_law(cost_high, cost_low, rate, omega, held_back):
         Takes a few ns per round and state; there are as many states as steps of c in the unspent budget.
     """
     low = number("cost_low", cost_low, 0, 1, "must be in [0, 1]")
-    high = number("cost_high", cost_high, low, 1, "must be above cost_low, at most 1")
-    require(high > low, "cost_high", cost_high, "must be above cost_low, at most 1")
+    high = number("cost_high", cost_high, low, 1, "must be above cost_low, at most 1", above=low)
     c = Fraction(_rate(rate)).limit_denominator(100)
     require(float(c) == float(rate), "rate", rate, "must be a fraction with a denominator of at most 100")
     omega = number("omega", omega, 0, 0.5, "must be in [0, 1/2]")
-    try:
-        held = np.ascontiguousarray(held_back, float)
-    except (TypeError, ValueError):
-        held = np.empty(0)
-    require(held.ndim == 1 and held.size > 0 and bool(np.all(np.isfinite(held))), "held_back", held_back,
-            "must be finite numbers, one per round")
-    skips, probability = _slack(high, low, c.numerator, c.denominator, omega, held)
+    held = numbers("held_back", held_back, shape=("rounds",))
+    skips, probability = _slack(high, low, c.numerator, c.denominator, omega, np.ascontiguousarray(held))
     return SlackLaw(skips, np.arange(probability.size) / c.denominator, probability)
