@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     counts: np.ndarray
 
 
-def knapsack(values, costs, budget, tolerance=0.0):
+def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: float = 0.0) -> Plan:
     """The best plan that the budget affords, by branch and bound.
 
     At the best density d = max_k v_k / w_k a pull of arm k forgoes g_k = d w_k - v_k >= 0 and a unit of budget left
@@ -61,14 +61,15 @@ def knapsack(values, costs, budget, tolerance=0.0):
     tolerance : float
         How much less than the optimum will do, as a share of the fractional optimum. By default rounding alone.
 
-    Returns
-    -------
-    Plan
-
     Raises
     ------
     RuntimeError
         If no plan is proved to be optimal within `NODES` nodes.
+
+    Examples
+    --------
+    >>> knapsack([3, 2], [2, 1.5], budget=5)
+    Plan(value=7.0, counts=array([1, 2]))
     """
     given, costs, limit = _instance(values, costs, budget)
     tolerance = number("tolerance", tolerance, 0, 1, "must be in [0, 1]")
@@ -119,7 +120,7 @@ class Mixture(NamedTuple):
     floor: float
 
 
-def mixture(rewards, costs, rate):
+def mixture(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Mixture:
     """The best mixture of arms with a mean cost of at most `rate` per round, null arm included.
 
     A linear program with two rows, whose optimum is an edge of the upper hull of the points (cost, reward).
@@ -132,9 +133,10 @@ def mixture(rewards, costs, rate):
     rate : float
         What may be spent per round, above 0.
 
-    Returns
-    -------
-    Mixture
+    Examples
+    --------
+    >>> mixture([0.75, 0.25], [0.75, 0.25], rate=0.5).shares
+    array([0.5, 0.5])
     """
     values = numbers("rewards", rewards, shape=("K",))
     weights = numbers("costs", costs, 0, allowed="must be finite numbers, 0 or more", shape=values.shape)
@@ -150,31 +152,42 @@ def mixture(rewards, costs, rate):
     return Mixture(float(floor + price * rate), shares[:-1], float(price), float(floor))
 
 
-def greedy(values, costs, budget):
+def greedy(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:
     """Density-ordered greedy: as many pulls as fit of the densest arm, then of the next that fits, and so on.
 
     Tran-Thanh et al., section 3.1; arms of equal density in order of position. Parameters and result as in `knapsack`.
+
+    Examples
+    --------
+    >>> greedy([3, 2], [2, 1.5], budget=5).counts
+    array([2, 0])
     """
     return _greedy(*_instance(values, costs, budget))
 
 
-def fractional(values, costs, budget):
+def fractional(values: ArrayLike, costs: ArrayLike, budget: float) -> float:
     """B max_k v_k / w_k, the optimum over fractional plans: no plan is worth more, whole or not.
 
-    Tran-Thanh et al., section 3.1; parameters as in `knapsack`.
+    Tran-Thanh et al., section 3.1; parameters as in `knapsack`, result in units of reward.
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> fractional([3, 2], [2, 1.5], budget=5)
+    7.5
     """
     values, costs, _ = _instance(values, costs, budget)
     return float(budget * (values / costs).max())
 
 
-def rounded(values, costs, budget):
+def rounded(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:
     """The fractional optimum rounded down: as many pulls of the densest arm as fit, none of the others.
 
     "Fractional relaxation based" in Tran-Thanh et al., section 3.1. Parameters and result as in `knapsack`.
+
+    Examples
+    --------
+    >>> rounded([3, 2], [2, 1.5], budget=5).counts
+    array([2, 0])
     """
     values, costs, limit = _instance(values, costs, budget)
     best = np.argmax(values / costs)

@@ -12,7 +12,7 @@ def first_from(holds: Callable[[int], bool], start: int, most: int) -> float:
     Examples
     --------
     >>> first_from(lambda n: n**2 > 50, start=1, most=1000)
-    ?
+    8
     """
     if not holds(most):
         return inf
@@ -31,7 +31,7 @@ def steepest(heights: np.ndarray, places: np.ndarray) -> float:
     Examples
     --------
     >>> steepest(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.5]))
-    ?
+    2.0
     """
     rise, run = (np.abs(np.subtract.outer(values, values)) for values in (heights, places))
     with np.errstate(divide="ignore", over="ignore"):
