@@ -46,7 +46,7 @@ def _lowest(min_cost, costs):
     return smallest if min_cost is None else number("min_cost", min_cost, 0, smallest, allowed, above=0)
 
 
-def gaps(bandit):
+def gaps(bandit: Bandit) -> pd.DataFrame:
     """The gaps Delta_i of ratios, and what a pull loses (Xia et al., section 3.3).
 
     Parameters
@@ -59,6 +59,12 @@ def gaps(bandit):
     DataFrame with a row per arm, zeros for the best ones
         `gap`: Delta_i, best ratio minus the arm's, in reward per unit of cost. `loss`: mu^c_i Delta_i, what a pull
         loses in expectation against spending its cost on the best arm, in units of reward.
+
+    Examples
+    --------
+    >>> bandit = Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Bernoulli(0.25), cb.Bernoulli(0.5)])
+    >>> gaps(bandit).loss.to_numpy()
+    array([0., 1.])
     """
     rewards, costs = _means(bandit)
     gap, _ = _gaps(rewards, costs)
@@ -71,63 +77,67 @@ def _counts(name, pulls, K):
     return pulls
 
 
-def lemma_1(bandit, pulls):
-    """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget.
+def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
+    """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget, in units of reward.
 
     sum_i mu^c_i Delta_i E[n_i] + gamma, gamma the best ratio.
 
     Parameters
     ----------
     bandit : Bandit
+        As in `gaps`.
     pulls : array of shape (..., K)
         E[n_i], expected pulls of each arm until the budget is crossed, the crossing pull included.
 
-    Returns
-    -------
-    ndarray of shape (...), in units of reward
+    Examples
+    --------
+    >>> float(lemma_1(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), pulls=[40, 10]))
+    7.0
     """
     loss, best = _losses(bandit)
     return _counts("pulls", pulls, bandit.K) @ loss + best
 
 
-def lemma_4(bandit, wrong_pulls):
+def lemma_4(bandit: Bandit, wrong_pulls: float) -> float:
     """Lemma 4 (Xia et al.): Delta_max E[tau] + gamma, the same with every wrong pull at the highest price.
 
     Parameters
     ----------
     bandit : Bandit
-        Of a linear bandit the arms are the vertices.
+        As in `gaps`; of a linear bandit the arms are the vertices.
     wrong_pulls : float
         E[tau], expected pulls of all arms but the best.
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> lemma_4(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), wrong_pulls=10)
+    12.0
     """
     wrong = number("wrong_pulls", wrong_pulls, 0, allowed="must be a finite number of 0 or more")
     gap, best = _gaps(*_means(bandit))
     return float(gap.max() * wrong + best)
 
 
-def regret_identity(bandit, pulls, spent, optimum):
-    """The exact regret of any policy, which Lemmas 1 and 4 bound; ours.
+def regret_identity(bandit: Bandit, pulls: ArrayLike, spent: ArrayLike, optimum: float) -> np.ndarray:
+    """The exact regret of any policy, which Lemmas 1 and 4 bound, in units of reward; ours.
 
     R* - gamma E[spent] + sum_i mu^c_i Delta_i E[n_i], gamma the best ratio. With R* <= (B + 1) gamma and spent > B it
     gives both lemmas.
 
     Parameters
     ----------
-    bandit : Bandit
-    pulls : array of shape (..., K)
-        E[n_i], the crossing pull included.
+    bandit, pulls
+        As in `lemma_1`.
     spent : float or array of shape (...)
         Expected cost of all pulls, the crossing pull included.
     optimum : float
         R*, expected reward of the best policy that knows the expectations (`exact_game` finds it for costs on a grid).
 
-    Returns
-    -------
-    ndarray of shape (...), in units of reward
+    Examples
+    --------
+    >>> bandit = cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)
+    >>> float(regret_identity(bandit, pulls=[11, 10], spent=10.5, optimum=21))
+    5.0
     """
     loss, best = _losses(bandit)
     return _counts("pulls", pulls, bandit.K) @ loss + optimum - best * np.asarray(spent, float)
@@ -139,10 +149,8 @@ class Game:
 
     Attributes
     ----------
-    reward : float
-        Expected reward of all pulls.
-    spent : float
-        Expected cost of all pulls.
+    reward, spent : float
+        Expected reward and expected cost of all pulls.
     pulls : ndarray of shape (K,)
         Expected pulls of each arm.
     arms : ndarray of shape (steps + 1,)
@@ -155,17 +163,17 @@ class Game:
     arms: np.ndarray
 
 
-def exact_game(chances, rewards, steps, arms=None, crossing=True):
+def exact_game(chances: ArrayLike, rewards: ArrayLike, steps: int, arms: ArrayLike | None = None,
+               crossing: bool = True) -> Game:
     """The exact game of a policy that only looks at the money left, for costs on the grid 0, 1/m, ..., 1.
 
     Works backwards from an empty purse; a pull that costs nothing is followed by another of the same arm.
 
     Parameters
     ----------
-    chances : array of shape (K, m + 1)
-        Probabilities of the costs 0, 1/m, ..., 1, one row per arm; that of 0 below 1.
-    rewards : array of shape (K, m + 1)
-        Expected reward given the cost: rewards and costs of a pull may depend on each other.
+    chances, rewards : array of shape (K, m + 1)
+        Probabilities of the costs 0, 1/m, ..., 1, one row per arm, that of 0 below 1; and the expected reward given
+        each cost: rewards and costs of a pull may depend on each other.
     steps : int
         The budget in steps of 1/m, 0 or more; the game goes on until more than that is spent.
     arms : array of shape (steps + 1,), optional
@@ -174,9 +182,10 @@ def exact_game(chances, rewards, steps, arms=None, crossing=True):
     crossing : bool
         Whether the reward of the pull that crosses the budget counts.
 
-    Returns
-    -------
-    Game
+    Examples
+    --------
+    >>> exact_game(chances=[[0.5, 0.5], [0.0, 1.0]], rewards=[[0.25, 0.25], [1.0, 1.0]], steps=3).reward
+    4.0
     """
     p = numbers("chances", chances, 0, 1, "must be probabilities", shape=("K", "m + 1"))
     r = numbers("rewards", rewards, shape=p.shape)
@@ -200,7 +209,7 @@ def exact_game(chances, rewards, steps, arms=None, crossing=True):
     return Game(float(reward), float(spent), np.array(pulls), chosen)
 
 
-def worst_miss(mean, rounds, exploration=1.0):
+def worst_miss(mean: float, rounds: Sequence[int], exploration: float = 1.0) -> np.ndarray:
     """Exact probability behind Lemma 2 (Xia et al.) for the policy that tries hardest to miss, on a Bernoulli arm.
 
     P(there is n <= t - 1 with |mean of n outcomes - mu| >= eps), eps = exploration sqrt(2 log(t - 1) / n): no policy
@@ -208,16 +217,15 @@ def worst_miss(mean, rounds, exploration=1.0):
 
     Parameters
     ----------
-    mean : float
-        mu in [0, 1].
+    mean, exploration : float
+        mu in [0, 1]; what multiplies eps, above 0.
     rounds : sequence of ints
-        t, each at least 2. Time grows with t^2.
-    exploration : float
-        Multiplies eps, above 0.
+        t, each at least 2; the result has one probability for each. Time grows with t^2.
 
-    Returns
-    -------
-    ndarray, one probability per round
+    Examples
+    --------
+    >>> worst_miss(0.5, rounds=[5, 50], exploration=0.5).round(4)
+    array([0.25  , 0.0334])
     """
     mean, factor = number("mean", mean, 0, 1, "must be in [0, 1]"), positive("exploration", exploration)
     missed = []
@@ -233,26 +241,22 @@ def worst_miss(mean, rounds, exploration=1.0):
     return np.array(missed)
 
 
-def chance_failures(K):
+def chance_failures(K: int) -> float:
     """4 sum_{t > K} (t - K) / (t - 1)^4: expected rounds in which one of four one-sided bounds fails; ours.
 
-    Reward and cost of two arms, each on the side that can mislead; after K first pulls an arm has at most t - K before
-    round t. Stands where Theorem 3 (Xia et al.) has 3.
+    Reward and cost of two arms, each on the side that can mislead; after K first pulls (K, the number of arms, is 2 or
+    more) an arm has at most t - K before round t. Stands where Theorem 3 (Xia et al.) has 3.
 
-    Parameters
-    ----------
-    K : int
-        Number of arms, 2 or more.
-
-    Returns
-    -------
-    float, in rounds
+    Examples
+    --------
+    >>> round(chance_failures(K=2), 3)
+    0.479
     """
     K = count("K", K, low=2)
     return float(4 * (zeta(3, K) - (K - 1) * zeta(4, K)))
 
 
-def bonus(reward, cost, width, min_cost):
+def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float) -> float | np.ndarray:
     """H = (eps / c) (1 + min(r + eps, 1) / max(c - eps, lambda)), what Budget-UCB adds to r / c (Xia et al., Eq. 2).
 
     Parameters
@@ -262,9 +266,10 @@ def bonus(reward, cost, width, min_cost):
     min_cost : float
         lambda.
 
-    Returns
-    -------
-    float or ndarray
+    Examples
+    --------
+    >>> float(bonus(0.5, 0.5, width=0.25, min_cost=0.1))
+    2.0
     """
     reward, cost, width = np.broadcast_arrays(reward, cost, width)
     safe = np.where(cost > 0, cost, 1.0)
@@ -272,31 +277,40 @@ def bonus(reward, cost, width, min_cost):
     return np.where(cost > 0, value, inf)[()]
 
 
-def printed_width(bandit, min_cost=None):
+def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """Delta_i mu^c_i / (2 + 2 / lambda + Delta_i): below this eps a worse arm stops looking best (Xia et al., S1-4).
+
+    An array of shape (K,), 0 for the best arms.
 
     Parameters
     ----------
     bandit : Bandit
+        As in `gaps`.
     min_cost : float, optional
         lambda, at most the smallest expected cost, which is the default.
 
-    Returns
-    -------
-    ndarray of shape (K,), 0 for the best arms
+    Examples
+    --------
+    >>> printed_width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
+    array([0.   , 0.071])
     """
     rewards, costs = _means(bandit)
     gap, _ = _gaps(rewards, costs)
     return gap * costs / (2 + 2 / _lowest(min_cost, costs) + gap)
 
 
-def width(bandit, min_cost=None):
+def width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """The largest eps at which a worse arm cannot look best while its means are within eps; ours, by bisection.
 
     Where the index at mean reward mu^r + eps and mean cost mu^c - eps meets the best ratio. The printed proof puts 1
     for min(r + eps, 1) and lambda for max(c - eps, lambda) first, which gives the smaller `printed_width`.
 
     Parameters and result as in `printed_width`.
+
+    Examples
+    --------
+    >>> width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
+    array([0.   , 0.093])
     """
     rewards, costs = _means(bandit)
     gap, best = _gaps(rewards, costs)
@@ -309,7 +323,7 @@ def width(bandit, min_cost=None):
     return np.where(gap > 0, low, 0.0)
 
 
-def tail(budget, min_cost):
+def tail(budget: float, min_cost: float) -> float:
     """T(B) (Xia et al., Eq. 8) with the smallest expected cost, L(B) (Eq. 12) with lambda: rounds after 2 B / min_cost.
 
     exp(-mu (B - mu)^2 / B) + (3 B / mu) exp(-B mu / 2) + exp(1 - 2 B mu) / mu^2. An upper bound of the expected rounds
@@ -320,9 +334,10 @@ def tail(budget, min_cost):
     budget, min_cost : float
         B above 0, and mu in (0, 1].
 
-    Returns
-    -------
-    float, in rounds
+    Examples
+    --------
+    >>> round(tail(budget=20, min_cost=0.5), 3)
+    0.809
     """
     budget = positive("budget", budget)
     mu = number("min_cost", min_cost, 0, 1, "must be in (0, 1]", above=0)
@@ -330,26 +345,25 @@ def tail(budget, min_cost):
             + exp(1 - 2 * budget * mu) / mu**2)
 
 
-def theorem_3(bandit, budget, min_cost=None, failures=3.0):
-    """Theorem 3 (Xia et al., Eq. 9): upper bound of Budget-UCB's regret.
+def theorem_3(bandit: Bandit, budget: float, min_cost: float | None = None, failures: float = 3.0) -> float:
+    """Theorem 3 (Xia et al., Eq. 9): upper bound of Budget-UCB's regret, in units of reward.
 
     sum_i 8 (1 + 1/lambda + Delta_i/2)^2 / (Delta_i mu^c_i) log(2B / mu_min) + (3 + T(B)) sum_i Delta_i mu^c_i + gamma,
     over the arms that are not best. Holds for B of at least mu_min, the smallest expected cost; can be negative below.
 
     Parameters
     ----------
-    bandit : Bandit
-        Expected rewards in [0, 1], costs in (0, 1].
+    bandit, min_cost
+        As in `printed_width`.
     budget : float
         B, above 0.
-    min_cost : float, optional
-        lambda, at most the smallest expected cost, which is the default.
     failures : float
         What stands for the printed 3. The printed steps add up to 4; what they estimate is 1 + `chance_failures`(K).
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> round(theorem_3(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
+    1629
     """
     rewards, costs = _means(bandit)
     gap, best = _gaps(rewards, costs)
@@ -359,13 +373,18 @@ def theorem_3(bandit, budget, min_cost=None, failures=3.0):
     return float(learning + (failures + tail(budget, smallest)) * loss.sum() + best)
 
 
-def theorem_3_sharper(bandit, budget, min_cost=None):
+def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = None) -> float:
     """Upper bound of Budget-UCB's regret by the same proof without its waste; ours.
 
     Pulls: 2 log(2B / mu_min) / eps^2 with `width` for eps, plus 1, `chance_failures` and `excess_rounds`. Together
     they cannot cost more than B + 1 in expectation, so the money goes to the worst arms first. Never above Theorem 3.
 
     Parameters and result as in `theorem_3`; the budget at least the smallest expected cost.
+
+    Examples
+    --------
+    >>> round(theorem_3_sharper(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
+    960
     """
     rewards, costs = _means(bandit)
     gap, best = _gaps(rewards, costs)
@@ -381,19 +400,20 @@ def theorem_3_sharper(bandit, budget, min_cost=None):
     return float(price @ np.diff(spent, prepend=0.0) + best)
 
 
-def informative_from(bound, best_ratio):
+def informative_from(bound: Callable[[float], float], best_ratio: float) -> float:
     """The budget from which on a bound of the regret stays below (B + 1) gamma, all that a policy can miss.
+
+    In units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30.
 
     Parameters
     ----------
-    bound : callable
-        Budget -> bound.
-    best_ratio : float
-        gamma, above 0.
+    bound, best_ratio : callable, float
+        Budget -> bound; gamma, above 0.
 
-    Returns
-    -------
-    float, in units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30
+    Examples
+    --------
+    >>> round(informative_from(lambda budget: 100 * np.log(budget), best_ratio=1.0))
+    646
     """
     best = positive("best_ratio", best_ratio)
 
@@ -408,7 +428,8 @@ def informative_from(bound, best_ratio):
     return exp(brentq(excess, grid[last], grid[last + 1]))
 
 
-def radius(t, d, noise, length, size, ridge, delta, printed=False):
+def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge: float, delta: float,
+           printed: bool = False) -> float | np.ndarray:
     """eps(t), the radius of Budget-CB's confidence balls at round t (Xia et al., Algorithm 2 and Lemma 5).
 
     C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), as the proof has it; Algorithm 2 prints
@@ -416,20 +437,17 @@ def radius(t, d, noise, length, size, ridge, delta, printed=False):
 
     Parameters
     ----------
-    t : float or array
-        Rounds, counted from 1.
-    d : int
-        Dimension.
-    noise, length, size, ridge : float
-        C, L, S and rho, above 0.
-    delta : float
-        In (0, 1).
+    t, d : float or array, int
+        Rounds, counted from 1; dimension.
+    noise, length, size, ridge, delta : float
+        C, L, S and rho, above 0; delta in (0, 1).
     printed : bool
-        Which of the two.
+        Whether as Algorithm 2 prints it.
 
-    Returns
-    -------
-    float or ndarray
+    Examples
+    --------
+    >>> round(float(radius(100, d=2, noise=0.1, length=1, size=1, ridge=1, delta=0.1)), 3)
+    1.353
     """
     d, noise, length = count("d", d), positive("noise", noise), positive("length", length)
     size, ridge = positive("size", size), positive("ridge", ridge)
@@ -445,14 +463,9 @@ class LinearBound:
 
     Attributes
     ----------
-    learning : float
-        Delta_max times Lemma 6's pulls: infinite if two arms share the best ratio.
-    failures : float
-        2 Delta_max / lambda per ball that may miss with probability 1 / B.
-    tail : float
-        Delta_max L(B).
-    crossing : float
-        gamma, the best ratio.
+    learning, failures, tail, crossing : float
+        Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio; 2 Delta_max / lambda per ball that
+        may miss with probability 1 / B; Delta_max L(B); gamma, the best ratio.
     """
 
     learning: float
@@ -461,12 +474,13 @@ class LinearBound:
     crossing: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """The bound."""
         return self.learning + self.failures + self.tail + self.crossing
 
 
-def theorem_7(bandit, budget, ridge=None, min_cost=None, balls=1):
+def theorem_7(bandit: LinearBandit, budget: float, ridge: float | None = None, min_cost: float | None = None,
+              balls: int = 1) -> LinearBound:
     """Theorem 7 (Xia et al.): upper bound of the regret of Budget-CB with delta = 1 / B.
 
     Parameters
@@ -475,17 +489,16 @@ def theorem_7(bandit, budget, ridge=None, min_cost=None, balls=1):
         C and S are those it tells the policies, L is the length of its longest arm.
     budget : float
         B, above 1: delta is a probability below 1.
-    ridge : float, optional
-        rho, at least max(1, L^2), which is the default.
-    min_cost : float, optional
-        lambda, at most the smallest expected cost, which is the default.
+    ridge, min_cost : float, optional
+        rho, at least max(1, L^2), and lambda, at most the smallest expected cost; these are the defaults.
     balls : int
         Confidence balls that may fail: the paper counts 1, there are 2. The number with 1 is true all the same, because
         Lemma 6 wastes more than the difference.
 
-    Returns
-    -------
-    LinearBound
+    Examples
+    --------
+    >>> theorem_7(cb.LinearBandit([[0.5, 0.1], [0, 1]], [0.6, 0.2], [0.3, 0.4], 0.1), budget=100).crossing
+    1.684210526315789
     """
     rewards, costs = _means(bandit)
     require(bandit.linear is not None, "bandit", bandit, "must be a LinearBandit")

@@ -46,17 +46,16 @@ class Pair(NamedTuple):
 
     Attributes
     ----------
-    value : ndarray of shape (...)
-        Expected reward per round; -inf where both arms are too dear.
-    share : ndarray of shape (...)
-        Share of the first arm; the second has the rest.
+    value, share : ndarray of shape (...)
+        Expected reward per round, -inf where both arms are too expensive; share of the first arm, the second has the
+        rest.
     """
 
     value: np.ndarray
     share: np.ndarray
 
 
-def pair(rewards, costs, rate):
+def pair(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Pair:
     """r_(i,j) (Elumar et al., Eq. 20 to 23): the best mixture of two arms, without a null arm unless it is one of them.
 
     Parameters
@@ -66,9 +65,10 @@ def pair(rewards, costs, rate):
     rate : float
         c, in (0, 1].
 
-    Returns
-    -------
-    Pair
+    Examples
+    --------
+    >>> np.array(pair([0.75, 0.25], [0.75, 0.25], rate=0.5))
+    array([0.5, 0.5])
     """
     rewards, costs = numbers("rewards", rewards, 0, 1, _SHARES), numbers("costs", costs, 0, 1, _SHARES)
     for name, array in (("rewards", rewards), ("costs", costs)):
@@ -83,7 +83,7 @@ def pair(rewards, costs, rate):
     return Pair(np.where(np.minimum(x, y) <= rate, value, -inf)[()], share[()])
 
 
-def bases(reward_means, cost_means, rate):
+def bases(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """All valid bases: those whose arms can be mixed to a mean cost of at most c (Elumar et al., section 2).
 
     Parameters
@@ -99,6 +99,15 @@ def bases(reward_means, cost_means, rate):
         `arms`: a tuple, the null arm being K. `value`: r_I, reward per round of the best mixture of these arms.
         `gap`: Delta_I = r* - r_I, 0 where it is rounding (Definition 3.1). `optimal`: whether it is I*, the arms with
         a share in the best mixture. A base that contains I* has no gap either, but is not I*.
+
+    Examples
+    --------
+    >>> bases([0.75, 0.25], [0.75, 0.25], rate=0.5)
+         arms  value   gap  optimal
+    0    (1,)   0.25  0.25    False
+    1  (0, 1)   0.50  0.00     True
+    2  (0, 2)   0.50  0.00    False
+    3  (1, 2)   0.25  0.25    False
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     best, K = mixture(rewards, costs, rate), len(rewards)
@@ -112,7 +121,7 @@ def bases(reward_means, cost_means, rate):
     return table[value > -inf].reset_index(drop=True)
 
 
-def gaps(reward_means, cost_means, rate):
+def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """The paper's gaps, arm by arm (Elumar et al., Definitions 3.1 to 3.3), and the one that regret is made of.
 
     Parameters as in `bases`.
@@ -123,6 +132,11 @@ def gaps(reward_means, cost_means, rate):
         `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which delta_min is the smallest. `base`:
         Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if there is none. `dual`:
         alpha + lambda rho_i - mu_i, how far arm i lies below the dual line of the linear program; ours.
+
+    Examples
+    --------
+    >>> gaps([0.75, 0.25], [0.75, 0.25], rate=0.5).cost.to_numpy()
+    array([0.25, 0.25])
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     best, table = mixture(rewards, costs, rate), bases(rewards, costs, rate)
@@ -134,10 +148,11 @@ def gaps(reward_means, cost_means, rate):
                          "dual": np.where(np.abs(dual) > ROUNDING, dual, 0.0)})
 
 
-def kappa(reward_means, cost_means, null_arm=True):
+def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True) -> float:
     """The smallest kappa with |mu_i - mu_j| <= kappa |rho_i - rho_j| for all arms (Elumar et al., section 4).
 
-    UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa.
+    UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa. Infinite if two arms differ in
+    reward alone.
 
     Parameters
     ----------
@@ -146,9 +161,10 @@ def kappa(reward_means, cost_means, null_arm=True):
     null_arm : bool
         Whether the null arm is one of the arms.
 
-    Returns
-    -------
-    float; infinite if two arms differ in reward alone
+    Examples
+    --------
+    >>> kappa([0.75, 0.5], [0.75, 0.25])
+    2.0
     """
     rewards, costs, _ = _arms(reward_means, cost_means, 1.0)
     if null_arm:
@@ -158,30 +174,34 @@ def kappa(reward_means, cost_means, null_arm=True):
 
 # ---- Lemma 3.1 and Theorem 3.2 -----------------------------------------------------------------------
 
-def omega(gap, rate):
+def omega(gap: ArrayLike, rate: float) -> float | np.ndarray:
     """omega as a function of the smallest cost gap or of its lower bound delta^L_min (Elumar et al., Eq. 6).
 
     Parameters
     ----------
-    gap : float or array
-        In [0, 1].
-    rate : float
-        c, in (0, 1].
+    gap, rate : float (or array), float
+        The cost gap, in [0, 1]; c, in (0, 1].
 
-    Returns
-    -------
-    float or ndarray of the shape of `gap`
+    Examples
+    --------
+    >>> float(omega(0.5, rate=0.5))
+    0.25
     """
     gap = numbers("gap", gap, 0, 1, _SHARES)
     return (gap / (2 + gap - _rate(rate)))[()]
 
 
-def omega_interval(gap, rate):
+def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, float | np.ndarray]:
     """Lemma 3.1 (Elumar et al.): the interval (omega_min, omega_max) of omega(t), given delta_min = `gap`.
 
     It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely.
 
     Parameters as in `omega`; returns a pair of its results.
+
+    Examples
+    --------
+    >>> np.round(omega_interval(0.5, rate=0.5), 3)
+    array([0.111, 0.25 ])
     """
     return 2 / 9 * numbers("gap", gap, 0, 1, _SHARES)[()], omega(gap, rate)
 
@@ -192,14 +212,12 @@ class RegretBound:
 
     Attributes
     ----------
-    wrong_bases : float
-        Pulls from suboptimal bases.
+    wrong_bases, failures : float
+        Pulls from suboptimal bases; confidence bounds that fail, and constants.
     learning : float
         Pulls that tell on which side of c an arm's cost is, their skips, and the budget that is held back.
     skips : float
         Rounds skipped lest the anytime constraint break.
-    failures : float
-        Confidence bounds that fail, and constants.
     """
 
     wrong_bases: float
@@ -208,13 +226,16 @@ class RegretBound:
     failures: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """The bound."""
         return self.wrong_bases + self.learning + self.skips + self.failures
 
 
-def regret(reward_means, cost_means, rate, horizon):
+def regret(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> RegretBound:
     """Theorem 3.2 (Elumar et al., Eq. 11) as printed: upper bound of SUAK's regret.
+
+    Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
+    then has no gap: that is so whenever a single arm is the best mixture.
 
     Parameters
     ----------
@@ -223,11 +244,10 @@ def regret(reward_means, cost_means, rate, horizon):
     horizon : int
         T, rounds; 1 or more.
 
-    Returns
-    -------
-    RegretBound
-        Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
-        then has no gap: that is so whenever a single arm is the best mixture.
+    Examples
+    --------
+    >>> round(regret([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
+    23940168
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     log_t, K, best = log(count("horizon", horizon)), len(rewards), mixture(rewards, costs, rate).value
@@ -242,20 +262,22 @@ def regret(reward_means, cost_means, rate, horizon):
                        float(3 * pi**2 * best / delta**2), 2 * pi**2 * K**2)
 
 
-def wrong_bases_repaired(reward_means, cost_means, rate, horizon):
+def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> float:
     """Upper bound of what SUAK loses by choosing wrong bases while the confidence bounds hold; ours.
 
-    A base I, a cheap arm or a dear one with a cheap one or the null arm, is chosen only while one of its arms has at
-    most L_I = 12 log T (1 + s)^2 / Delta_I^2 pulls, s the larger of 0 and the slope (mu_i - mu_j) / (rho_i - rho_j):
+    A base I, a cheap arm or an expensive one with a cheap one or the null arm, is chosen only while one of its arms has
+    at most L_I = 12 log T (1 + s)^2 / Delta_I^2 pulls, s the larger of 0 and the slope (mu_i - mu_j) / (rho_i - rho_j):
     weak duality, where the paper solves the program and gets 48. If I* is a single arm and a part of I, the other arm
     has at most 12 log T / Delta_j^2 pulls. A choice pulls such an arm with probability omega_min or more, and loses at
     most the largest dual gap in I. Summed over arms, from the bases with small L_I to those with large.
 
-    Parameters as in `regret`, whose first term it replaces.
+    Parameters as in `regret`, whose first term it replaces. In units of reward; infinite if two bases are best, or an
+    arm costs c.
 
-    Returns
-    -------
-    float, in units of reward; infinite if two bases are best, or an arm costs c
+    Examples
+    --------
+    >>> round(wrong_bases_repaired([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000))
+    71623
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     log_t, best = log(count("horizon", horizon)), mixture(rewards, costs, rate)
@@ -289,8 +311,8 @@ def _layers(limits):
     return total
 
 
-def informative_from(reward_means, cost_means, rate, bound=regret):
-    """The first horizon at which a bound is below T r*, more than which no policy can lose.
+def informative_from(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, bound: Callable = regret) -> float:
+    """The first horizon at which a bound is below T r*, more than which no policy can lose; inf if the bound is.
 
     Parameters
     ----------
@@ -299,9 +321,10 @@ def informative_from(reward_means, cost_means, rate, bound=regret):
     bound : callable
         Like `regret`; its result, or the `total` of its result, grows like log T.
 
-    Returns
-    -------
-    int, or inf if the bound is infinite
+    Examples
+    --------
+    >>> informative_from([0.75, 0.5], [0.75, 0.25], rate=0.5, bound=lambda *arguments: 100)
+    161
     """
     best = mixture(reward_means, cost_means, _rate(rate)).value
 
@@ -313,7 +336,7 @@ def informative_from(reward_means, cost_means, rate, bound=regret):
     return first_from(says_something, 1, 2**1000)       # T r* - A log T - B falls, then rises: one crossing
 
 
-def table_1(reward_means, cost_means, rate, horizon):
+def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> pd.DataFrame:
     """Table 1 (Elumar et al.) as numbers: the argument of each O(.), constants 1, with the symbols it leaves open set.
 
     Set by us: m = d = 1; b = c; Delta the smallest positive gap of a base, in Li et al.'s row what the linear program
@@ -322,12 +345,12 @@ def table_1(reward_means, cost_means, rate, horizon):
     arm included; Flajolet and Jaillet's sigma 1 / max mu, and lambda = 1 + 2 kappa. They are not comparable, as the
     paper says: other models, other constants.
 
-    Parameters as in `regret`.
+    Parameters as in `regret`. A row per work: its `model`, and `value`, in units of reward.
 
-    Returns
-    -------
-    DataFrame with a row per work
-        `model`, and `value`, in units of reward.
+    Examples
+    --------
+    >>> table_1([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).value.round().to_numpy()[:2]
+    array([3759.,   32.])
     """
     rewards, costs, c = _arms(reward_means, cost_means, rate)
     horizon, K, best = count("horizon", horizon), len(rewards), mixture(rewards, costs, c)
@@ -360,9 +383,8 @@ class SlackLaw(NamedTuple):
     ----------
     skips : ndarray of shape (rounds,)
         Probability that each round is skipped.
-    unspent : ndarray of shape (states,)
-        Possible values of c t - S_c(t), in units of cost.
-    probability : ndarray of shape (states,)
+    unspent, probability : ndarray of shape (states,)
+        Possible values of c t - S_c(t), in units of cost, and their probabilities.
     """
 
     skips: np.ndarray
@@ -397,27 +419,26 @@ def _slack(high, low, a, b, omega, held_back):
     return skips, mass[:top + 1].copy()
 
 
-def slack_law(cost_high, cost_low, rate, omega, held_back):
+def slack_law(cost_high: float, cost_low: float, rate: float, omega: float, held_back: ArrayLike) -> SlackLaw:
     """SUAK's phase 2 with a fixed base of two arms and known means: the exact law of skips and of unspent budget.
 
     Costs are 0 or 1. Lines 17, 18 and 26 to 36 of Algorithm 2 (Elumar et al.), with a constant omega and with any
-    amount held back instead of log t / omega^2, from an empty account on.
+    amount held back instead of log t / omega^2, from an empty account on. Takes a few ns per round and state; there are
+    as many states as steps of c in the unspent budget.
 
     Parameters
     ----------
     cost_high, cost_low : float
         rho_j > rho_k, in [0, 1]; 0 is the null arm.
-    rate : float
-        c, in (0, 1], a fraction with a denominator of at most 100.
-    omega : float
-        In [0, 1/2].
+    rate, omega : float
+        c, in (0, 1], a fraction with a denominator of at most 100; omega, in [0, 1/2].
     held_back : array_like of shape (rounds,)
         What is not to be spent, in units of cost, round by round.
 
-    Returns
-    -------
-    SlackLaw
-        Takes a few ns per round and state; there are as many states as steps of c in the unspent budget.
+    Examples
+    --------
+    >>> slack_law(0.75, 0.25, rate=0.5, omega=0.25, held_back=np.zeros(3)).skips
+    array([1.   , 0.   , 0.625])
     """
     low = number("cost_low", cost_low, 0, 1, "must be in [0, 1]")
     high = number("cost_high", cost_high, low, 1, "must be above cost_low, at most 1", above=low)
