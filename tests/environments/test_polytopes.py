@@ -231,7 +231,7 @@ def test_bad_polytopes(normals, limits, message):
 @pytest.mark.parametrize(("low", "high"), [([0], [0]), ([0, 1], [1, 0]), ([0], [np.nan]), ([0, 0], [1]),
                                            ([[0]], [[1]]), (0, 1)])
 def test_bad_boxes(low, high):
-    with pytest.raises(ValueError, match="^(low|high).* = .*must be finite numbers"):
+    with pytest.raises(ValueError, match=r"^(low|high).* = .*must be finite numbers"):
         polytopes.box(low, high)
 
 

@@ -122,8 +122,6 @@ def find(path: str | os.PathLike | None = None) -> Path:
     ------
     FileNotFoundError
         If the file is not there; the message says how to get it.
-    ValueError
-        If `path` is not a path, or a folder is meant.
 
     Examples
     --------

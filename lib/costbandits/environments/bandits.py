@@ -123,11 +123,11 @@ class LinearBandit(Bandit):
         vertices = numbers("vertices", vertices, shape=("K", "d")).copy()
         reward = numbers("reward", reward, shape=vertices.shape[1:])
         cost = numbers("cost", cost, shape=vertices.shape[1:])
-        noise = number("noise_sd", noise_sd, 0, 1e6, "must be above 0, at most 1e6: more is flat on [0, 1]", above=0)
+        noise = number("noise_sd", noise_sd, 0, 1e6, "must be a finite number above 0, at most 1e6", above=0)
         laws = []
         for what, parameter in (("reward", reward), ("cost", cost)):
-            means = numbers(f"expected {what}s", vertices @ parameter, 0, np.nextafter(1, 0), "must be in (0, 1)",
-                            above=0)
+            for arm, mean in enumerate(means := vertices @ parameter):
+                number(f"expected {what} of arm {arm}", float(mean), allowed="must be in (0, 1)", above=0, below=1)
             laws.append([TruncatedNormal(m, noise, max(2 * m - 1, 0.0), min(2 * m, 1.0)) for m in means.tolist()])
         super().__init__(*laws)
         self.linear = Linear(vertices, noise, float(max(np.linalg.norm(reward), np.linalg.norm(cost))))

@@ -13,13 +13,8 @@ def vertices(normals: ArrayLike, limits: ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
-    normals : array_like of shape (m, d)
-        d up to about 10.
-    limits : array_like of shape (m,)
-
-    Returns
-    -------
-    ndarray of shape (V, d), V up to some thousands
+    normals, limits : array_like of shape (m, d), array_like of shape (m,)
+        d up to about 10; the vertices, an array of shape (V, d), are up to some thousands.
 
     Raises
     ------

@@ -86,7 +86,6 @@ def ratio_bounds_public_code(reward_mean: ArrayLike, cost_mean: ArrayLike, n: Ar
     lower bound of the cost below 0.001 becomes 0.001, not an infinite index; Budget-UCB's denominator holds the lower
     bound of the *reward*; the radius of UCB-SC's disc is sqrt(delta / 2) whatever n; UCB-B2 takes log(2 / delta), the
     variance without Bessel's factor, and no condition of validity.
-
     Parameters and returned value as for `ratio_bounds`; infinite at a cost mean of 0, where the
     script draws again, and where UCB-SC's formula asks for the root of a negative number.
 

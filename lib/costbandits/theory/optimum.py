@@ -28,15 +28,7 @@ _floats, _ints = T.float64[::1], T.int64[::1]
 
 
 class Plan(NamedTuple):
-    """How often to pull each arm.
-
-    Attributes
-    ----------
-    value : float
-        Expected reward of the plan: `(counts * values).sum()`, to the last bit.
-    counts : ndarray of shape (K,), int64
-        Pulls of each arm.
-    """
+    """Pulls of each arm (`counts`), and the expected reward (`value`): `(counts * values).sum()`, to the last bit."""
 
     value: float
     counts: np.ndarray
@@ -104,14 +96,8 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
 class Mixture(NamedTuple):
     """The best mixture of arms and the prices that prove it: mu_k <= floor + price rho_k for every arm, floor >= 0.
 
-    Attributes
-    ----------
-    value : float
-        Expected reward per round: floor + price * rate.
-    shares : ndarray of shape (K,)
-        Share of the rounds in which to pull each arm; what is missing to 1 is the null arm's.
-    price, floor : float
-        What a unit of cost and a round are worth (lambda and alpha).
+    `value` is the expected reward per round, floor + price * rate. `shares` are those of the rounds in which to pull
+    each arm; what is missing to 1 is the null arm's. A unit of cost is worth `price` (lambda), a round `floor` (alpha).
     """
 
     value: float

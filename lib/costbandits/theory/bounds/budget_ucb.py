@@ -145,16 +145,9 @@ def regret_identity(bandit: Bandit, pulls: ArrayLike, spent: ArrayLike, optimum:
 
 @dataclass(frozen=True)
 class Game:
-    """Expectations of a game that spends a budget.
+    """Expectations of a game that spends a budget: `reward` and cost (`spent`) of all pulls, `pulls` of each arm.
 
-    Attributes
-    ----------
-    reward, spent : float
-        Expected reward and expected cost of all pulls.
-    pulls : ndarray of shape (K,)
-        Expected pulls of each arm.
-    arms : ndarray of shape (steps + 1,)
-        The arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
+    `arms`, an array of shape (steps + 1,), has the arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
     """
 
     reward: float
@@ -461,11 +454,8 @@ def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge
 class LinearBound:
     """Theorem 7's bound, term by term, in units of reward.
 
-    Attributes
-    ----------
-    learning, failures, tail, crossing : float
-        Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio; 2 Delta_max / lambda per ball that
-        may miss with probability 1 / B; Delta_max L(B); gamma, the best ratio.
+    `learning`: Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio. `failures`: 2 Delta_max /
+    lambda per ball that may miss with probability 1 / B. `tail`: Delta_max L(B). `crossing`: gamma, the best ratio.
     """
 
     learning: float
@@ -497,8 +487,8 @@ def theorem_7(bandit: LinearBandit, budget: float, ridge: float | None = None, m
 
     Examples
     --------
-    >>> theorem_7(cb.LinearBandit([[0.5, 0.1], [0, 1]], [0.6, 0.2], [0.3, 0.4], 0.1), budget=100).crossing
-    1.684210526315789
+    >>> round(theorem_7(cb.LinearBandit([[0.5, 0.1], [0, 1]], [0.6, 0.2], [0.3, 0.4], 0.1), budget=100).crossing, 3)
+    1.684
     """
     rewards, costs = _means(bandit)
     require(bandit.linear is not None, "bandit", bandit, "must be a LinearBandit")

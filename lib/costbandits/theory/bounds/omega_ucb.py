@@ -178,9 +178,7 @@ def xi(tau: int, K: int, rho: float) -> float:
 
 
 def xi_bound(tau: int, K: int, rho: float) -> float:
-    """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22).
-
-    Parameters and result as in `xi`.
+    """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22); arguments as in `xi`.
 
     Examples
     --------

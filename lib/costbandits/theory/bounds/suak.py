@@ -42,13 +42,9 @@ def _arms(reward_means, cost_means, rate):
 # ---- the linear program ------------------------------------------------------------------------------
 
 class Pair(NamedTuple):
-    """The best mixtures of pairs of arms.
+    """The best mixtures of pairs of arms: `value`, the reward per round, and `share`, that of the first arm.
 
-    Attributes
-    ----------
-    value, share : ndarray of shape (...)
-        Expected reward per round, -inf where both arms are too expensive; share of the first arm, the second has the
-        rest.
+    The second arm has the rest; the value is -inf where both arms are too expensive.
     """
 
     value: np.ndarray
@@ -194,9 +190,8 @@ def omega(gap: ArrayLike, rate: float) -> float | np.ndarray:
 def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, float | np.ndarray]:
     """Lemma 3.1 (Elumar et al.): the interval (omega_min, omega_max) of omega(t), given delta_min = `gap`.
 
-    It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely.
-
-    Parameters as in `omega`; returns a pair of its results.
+    It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely. Parameters as
+    in `omega`; returns a pair of its results.
 
     Examples
     --------
@@ -343,9 +338,8 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     loses if an arm of I* is removed; chi the smallest share of an arm in the best mixture; sigma_min and Li et al.'s
     sigma the smallest singular value of the two rows (costs; ones) of I*; delta_drift the smallest |rho_i - c|, null
     arm included; Flajolet and Jaillet's sigma 1 / max mu, and lambda = 1 + 2 kappa. They are not comparable, as the
-    paper says: other models, other constants.
-
-    Parameters as in `regret`. A row per work: its `model`, and `value`, in units of reward.
+    paper says: other models, other constants. Parameters as in `regret`. A row per work: its `model`, and `value`, in
+    units of reward.
 
     Examples
     --------
@@ -377,14 +371,9 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
 # ---- a known pair of arms, exactly -------------------------------------------------------------------
 
 class SlackLaw(NamedTuple):
-    """What is left of the budget after the last round.
+    """Probabilities that each round is skipped (`skips`), and what is left of the budget after the last one.
 
-    Attributes
-    ----------
-    skips : ndarray of shape (rounds,)
-        Probability that each round is skipped.
-    unspent, probability : ndarray of shape (states,)
-        Possible values of c t - S_c(t), in units of cost, and their probabilities.
+    `unspent` has the possible values of c t - S_c(t), in units of cost, `probability` their probabilities.
     """
 
     skips: np.ndarray
