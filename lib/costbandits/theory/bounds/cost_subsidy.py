@@ -221,8 +221,8 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
 
     Examples
     --------
-    >>> round(bayes_regret(1000, alpha=0.1, p=0.4, epsilon=0.05), 2)
-    25.0
+    >>> print(round(bayes_regret(1000, alpha=0.1, p=0.4, epsilon=0.1), 2))
+    37.72
     """
     T, alpha = count("horizon", horizon), share("alpha", alpha)
     require(T <= 20_000, "horizon", T, "must be at most 20,000")
