@@ -209,7 +209,7 @@ def with_row(normal, limit):
     ([[1, 0]], [1], "polytope = 'unbounded'"),
     ([[1, 0], [-1, 0], [0, -1]], [1, 0, 0], "polytope = 'unbounded'"),
     ([[1, 1e-3], [-1, 1e-3], [0, 1]], [0, 0, 1], "polytope = 'unbounded'"),    # a narrow cone downwards
-    (np.empty((0, 2)), [], "shapes = .* must be"),
+    (np.empty((0, 2)), [], r"normals = .*of shape \(m, d\)"),
     # flat
     (*inequalities([0, 1], [1, 1]), "polytope = 'flat': must have an interior"),
     (*with_row([1, 1], 0), "polytope = 'flat'"),                           # a single point
@@ -217,11 +217,11 @@ def with_row(normal, limit):
     ([[1], [-1]], [1, -1], "polytope = 'flat'"),
     (np.r_[-np.eye(3), np.ones((1, 3)), -np.ones((1, 3))], [0, 0, 0, 1, -1], "polytope = 'flat'"),     # sum x = 1
     # shapes and numbers
-    (SQUARE[0], SQUARE[1][:3], r"\(normals, limits\) shapes = \(\(4, 2\), \(3,\)\): must be \(m, d\) and \(m,\)"),
-    (SQUARE[0], SQUARE[1][None], r"shapes = \(\(4, 2\), \(1, 4\)\): must be \(m, d\)"),
+    (SQUARE[0], SQUARE[1][:3], r"limits = .* of shape \(4,\)"),
+    (SQUARE[0], SQUARE[1][None], r"limits = .* of shape \(4,\)"),
     (*with_row([0, 0], 1), r"normals\[4\] = .*must not be zero"),
-    (*with_row([np.nan, 0], 1), "normals, limits = 'not finite': must be finite numbers"),
-    (*with_row([1, 0], np.inf), "normals, limits = 'not finite'"),
+    (*with_row([np.nan, 0], 1), r"normals\[4, 0\] = nan: must be finite numbers"),
+    (*with_row([1, 0], np.inf), r"limits\[4\] = inf"),
 ])
 def test_bad_polytopes(normals, limits, message):
     with pytest.raises(ValueError, match=message):
@@ -231,7 +231,7 @@ def test_bad_polytopes(normals, limits, message):
 @pytest.mark.parametrize(("low", "high"), [([0], [0]), ([0, 1], [1, 0]), ([0], [np.nan]), ([0, 0], [1]),
                                            ([[0]], [[1]]), (0, 1)])
 def test_bad_boxes(low, high):
-    with pytest.raises(ValueError, match=r"\(low, high\) = .*must be two points, the first below the second"):
+    with pytest.raises(ValueError, match=r"^(low|high).* = .*must be finite numbers"):
         polytopes.box(low, high)
 
 

@@ -265,12 +265,12 @@ def test_theorem_7_is_infinite_when_two_arms_share_the_best_ratio():
 
 @pytest.mark.parametrize(("call", "name"), [
     (lambda: bounds.gaps("no bandit"), "bandit"),
-    (lambda: bounds.gaps(cb.Bandit([cb.Constant(2)], [cb.Constant(1)])), "expected reward of arm 0"),
-    (lambda: bounds.gaps(cb.Bandit([cb.Constant(1)], [cb.Constant(0)])), "expected cost of arm 0"),
+    (lambda: bounds.gaps(cb.Bandit([cb.Constant(2)], [cb.Constant(1)])), "reward_means\\[0\\]"),
+    (lambda: bounds.gaps(cb.Bandit([cb.Constant(1)], [cb.Constant(0)])), "cost_means\\[0\\]"),
     (lambda: bounds.lemma_1(PAIR, [1, 2, 3]), "pulls"),
     (lambda: bounds.lemma_1(PAIR, [1, -2]), "pulls"),
     (lambda: bounds.lemma_4(PAIR, -1), "wrong_pulls"),
-    (lambda: bounds.exact_game([[0.5, 0.5]], [[1, 1, 1]], 3), "shapes"),
+    (lambda: bounds.exact_game([[0.5, 0.5]], [[1, 1, 1]], 3), "rewards"),
     (lambda: bounds.exact_game([[0.5, 0.6]], [[1, 1]], 3), "chances"),
     (lambda: bounds.exact_game([[1, 0]], [[1, 1]], 3), "chances"),
     (lambda: bounds.exact_game([[0, 1]], [[1, 1]], -1), "steps"),

@@ -225,7 +225,7 @@ BETA = cb.Bandit([cb.Beta(1, 2), cb.Beta(2, 1)], [cb.Beta(1, 2), cb.Beta(2, 1)])
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda: bounds.alpha(0.5, 1), "t = 0.5: must be 1 or more"),
+    (lambda: bounds.alpha(0.5, 1), "t = 0.5: must be finite, 1 or more"),
     (lambda: bounds.alpha("x", 1), "t = 'x'"),
     (lambda: bounds.alpha(2, 0), "rho = 0: must be a finite number above 0"),
     (lambda: bounds.xi(3, 5, 1.0), "tau = 3: must be a whole number, 5 or more"),
@@ -234,11 +234,11 @@ BETA = cb.Bandit([cb.Beta(1, 2), cb.Beta(2, 1)], [cb.Beta(1, 2), cb.Beta(2, 1)])
     (lambda: bounds.xi_bound(10, 2, float("nan")), "rho = nan"),
     (lambda: bounds.asymptotic_exponent(-1), "rho = -1"),
     (lambda: bounds.proportional_gap(1.5, 0.5, 2), r"reward_mean = 1.5: must be in \[0, 1\]"),
-    (lambda: bounds.proportional_gap(0.5, 0, 2), r"cost_mean = 0: must be in \(0, 1\]"),
+    (lambda: bounds.proportional_gap(0.5, 0, 2), r"cost_mean = 0.0: must be in \(0, 1\]"),
     (lambda: bounds.proportional_gap(0.5, [0.5, float("nan")], 2), "cost_mean"),
     (lambda: bounds.proportional_gap(0.5, 0.5, inf), "best_ratio = inf"),
     (lambda: bounds.minimum_plays(0.5, 0.5, 2, 0, 1.0), "tau = 0"),
-    (lambda: bounds.minimum_plays(0.5, 0.5, 2, 10, 1.0, eta_reward=2), r"eta_reward = 2: must be in \[0, 1\]"),
+    (lambda: bounds.minimum_plays(0.5, 0.5, 2, 10, 1.0, eta_reward=2), r"eta_reward = 2.0: must be in \[0, 1\]"),
     (lambda: bounds.minimum_plays_corrected(0.5, 0.5, 2, 10, True), "rho = True"),
     (lambda: bounds.suboptimal_plays("bandit", 10, 1.0), "bandit = 'bandit': must be a Bandit"),
     (lambda: bounds.suboptimal_plays(cb.Bandit([cb.Constant(2)], [cb.Constant(1)]), 10, 1.0), "reward_mean"),

@@ -296,7 +296,7 @@ def test_violations_reports_shares_of_the_same_pairs():
     ((0.5, 10, 2, 1, 0.5, 0.5), "high"), ((0.5, 10, 2, 1, 0, inf), "high"), ((2, 10, 2, 1, 3, 4), "mean"),
     (([0.5, 0.5], [1, 2, 3], 2), "mean.shape")])
 def test_bad_arguments_are_named(arguments, name):
-    with pytest.raises(ValueError, match=f"^{name} = "):
+    with pytest.raises(ValueError, match=rf"^{name}(\[1\])? = "):
         cb.asymmetric_interval(*arguments)
 
 

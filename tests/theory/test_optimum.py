@@ -287,16 +287,16 @@ def test_whole_costs_are_never_hard():
 
 @pytest.mark.parametrize("solve", [optimum.knapsack, optimum.greedy, optimum.fractional, optimum.rounded])
 @pytest.mark.parametrize(("arguments", "message"), [
-    (([1, 2], [1, 0], 5), r"costs\[1\] = 0.0: must be finite, above 0"),
+    (([1, 2], [1, 0], 5), r"costs\[1\] = 0.0: must be finite numbers above 0"),
     (([1, 2], [-1, 1], 5), r"costs\[0\] = -1.0"),
     (([1, 2], [1, np.nan], 5), r"costs\[1\] = nan"),
     (([1, 2], [1, np.inf], 5), r"costs\[1\] = inf"),
-    (([1, -2], [1, 1], 5), r"values\[1\] = -2.0: must be finite, 0 or more"),
+    (([1, -2], [1, 1], 5), r"values\[1\] = -2.0: must be finite numbers, 0 or more"),
     (([np.nan, 2], [1, 1], 5), r"values\[0\] = nan"),
-    (([1, 2], [1], 5), r"costs = '1 numbers': must be as many as values \(2\)"),
-    (([], [], 5), r"values = \[\]: must be a sequence of numbers, one per arm"),
-    ((1, 1, 5), "values = 1: must be a sequence of numbers"),
-    (([1], ["x"], 5), r"costs = \['x'\]: must be a sequence of numbers"),
+    (([1, 2], [1], 5), r"costs = \[1\]: .* of shape \(2,\)"),
+    (([], [], 5), r"values = \[\]: must be finite numbers, 0 or more, of shape \(K,\)"),
+    ((1, 1, 5), "values = 1: must be finite numbers"),
+    (([1], ["x"], 5), r"costs = \['x'\]: must be finite numbers above 0"),
     (([[1]], [[1]], 5), "values = "),
     (([1], [1], -1), "budget = -1: must be a finite number, 0 or more"),
     (([1], [1], np.inf), "budget = inf"),

@@ -33,10 +33,14 @@ import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import count, require
+from ..checks import count, numbers, require
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE = "KAG_conversion_data.csv"
 VARIABLE = "COSTBANDITS_ADS"
@@ -73,10 +77,10 @@ class Setting:
     standin : bool
         True if the numbers are synthetic.
 
-    Raises
-    ------
-    ValueError
-        If there is no arm, lengths differ, or a mean is not strictly between 0 and 1.
+    Examples
+    --------
+    >>> Setting("936_35-39_F", reward_means=[0.2, 0.4], cost_means=[0.5, 0.5]).ratios
+    array([0.4, 0.8])
     """
 
     name: str
@@ -86,23 +90,21 @@ class Setting:
 
     def __post_init__(self):
         require(isinstance(self.name, str) and self.name != "", "name", self.name, "must be a non-empty text")
+        shape = ("K",)
         for what in ("reward_means", "cost_means"):
-            given = getattr(self, what)
-            means = np.array(given, float)
-            require(means.ndim == 1 and means.size > 0 and bool(np.all((means > 0) & (means < 1))), what, given,
-                    "must be one number strictly between 0 and 1 per arm, for at least one arm")
+            means = numbers(what, getattr(self, what), 0, np.nextafter(1, 0), "must be numbers in (0, 1)", above=0,
+                            shape=shape).copy()
             means.setflags(write=False)
             object.__setattr__(self, what, means)
-        require(len(self.reward_means) == len(self.cost_means), "cost_means", f"{len(self.cost_means)} numbers",
-                f"must be one per arm, as many as reward_means ({len(self.reward_means)})")
+            shape = means.shape
 
     @property
-    def K(self):
+    def K(self) -> int:
         """Number of arms."""
         return len(self.reward_means)
 
     @property
-    def ratios(self):
+    def ratios(self) -> np.ndarray:
         """Expected reward per expected cost of each arm, shape (K,)."""
         return self.reward_means / self.cost_means
 
@@ -111,21 +113,21 @@ class Setting:
         return f"Setting({self.name!r}, K={self.K}, standin={self.standin})"
 
 
-def find(path=None):
+def find(path: str | os.PathLike | None = None) -> Path:
     """Where the data file is: `path`, else what COSTBANDITS_ADS says, else the checkout's `data/` folder.
 
     The first of these that is given counts, even if there is no file: what was asked for is never replaced silently.
-
-    Returns
-    -------
-    pathlib.Path
 
     Raises
     ------
     FileNotFoundError
         If the file is not there; the message says how to get it.
-    ValueError
-        If `path` is not a path, or a folder is meant.
+
+    Examples
+    --------
+    >>> find("no.csv")
+    Traceback (most recent call last):
+    FileNotFoundError: ...
     """
     if path is not None:
         require(isinstance(path, str | os.PathLike) and os.fspath(path) != "", "path", path,
@@ -149,7 +151,7 @@ def _data_folder():
     return root / "data" if (root / "pyproject.toml").is_file() else Path("data")
 
 
-def load(path=None, checksum=CHECKSUM):
+def load(path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.DataFrame":
     """Read the file of ads, after making sure that it is the one the results rest on.
 
     Parameters
@@ -170,6 +172,12 @@ def load(path=None, checksum=CHECKSUM):
         If the file is not there; the message says how to get it.
     ValueError
         If it is a folder, empty, altered (another checksum), or lacks columns or numbers.
+
+    Examples
+    --------
+    >>> load("no.csv")
+    Traceback (most recent call last):
+    FileNotFoundError: ...
     """
     require(isinstance(checksum, str) and len(checksum) == 32 and set(checksum.lower()) <= set("0123456789abcdef"),
             "checksum", checksum, "must be an MD5 sum, 32 hexadecimal digits")
@@ -225,18 +233,19 @@ def _steps(table, rows):
     yield "at least two in a group", table
 
 
-def steps(rows="first761", path=None, checksum=CHECKSUM):
+def steps(rows: str = "first761", path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.DataFrame":
     """How the ads of the file become settings: what each step of the processing leaves.
 
-    Parameters
-    ----------
-    rows, path, checksum
-        See `settings` and `load`.
+    Parameters and errors as in `settings`, which makes the settings.
 
     Returns
     -------
     pandas.DataFrame
         One row per step: `ads` left, `settings` (groups of at least two of them), `smallest` and `largest` of these.
+
+    Examples
+    --------
+    >>> steps().ads  # doctest: +SKIP
     """
     import pandas as pd
     _check_rows(rows)
@@ -248,18 +257,19 @@ def steps(rows="first761", path=None, checksum=CHECKSUM):
     return pd.DataFrame.from_dict(counted, orient="index")
 
 
-def facts(rows="first761", path=None, checksum=CHECKSUM):
+def facts(rows: str = "first761", path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.Series":
     """What the arms rest on: counts and shares over all ads that are left, none of them about a single ad.
 
-    Parameters
-    ----------
-    rows, path, checksum
-        See `settings` and `load`.
+    Parameters and errors as in `settings`.
 
     Returns
     -------
     pandas.Series
         From what is counted to its value; costs and rewards are the arms' expected ones.
+
+    Examples
+    --------
+    >>> facts()["ads clicked once"]  # doctest: +SKIP
     """
     import pandas as pd
     _check_rows(rows)
@@ -282,7 +292,8 @@ def facts(rows="first761", path=None, checksum=CHECKSUM):
                                                              for s in arms)}, name="value").rename_axis("fact")
 
 
-def settings(rows="first761", path=None, standin=False, checksum=CHECKSUM):
+def settings(rows: str = "first761", path: str | os.PathLike | None = None, standin: bool = False,
+             checksum: str = CHECKSUM) -> list[Setting]:
     """The bandit settings of the ad data (Heyden et al., section 5.1), in the order and by the rules stated above.
 
     Parameters
@@ -297,14 +308,15 @@ def settings(rows="first761", path=None, standin=False, checksum=CHECKSUM):
     checksum : str
         See `load`.
 
-    Returns
-    -------
-    list of Setting
-
     Raises
     ------
     FileNotFoundError, ValueError
         See `load`; ValueError too if nothing is left after processing, or for a stand-in made from a file.
+
+    Examples
+    --------
+    >>> settings(standin=True)[0]
+    Setting('916_30-34_F_standin', K=7, standin=True)
     """
     _check_rows(rows)
     require(isinstance(standin, bool | np.bool_), "standin", standin, "must be True or False")
@@ -337,7 +349,7 @@ def _standins(sizes):
     return made
 
 
-def density(setting, points=101):
+def density(setting: Setting, points: int = 101) -> tuple[np.ndarray, np.ndarray]:
     """Kernel density estimate of the arms' (expected cost, expected reward), as in Figure 3f of Heyden et al.
 
     Gaussian kernels with Scott's bandwidth. They know nothing of the square: mass beyond its edges is not folded back.
@@ -357,10 +369,11 @@ def density(setting, points=101):
         `values[i, j]` is the density at cost `middles[i]` and reward `middles[j]`; their mean is the mass in the
         unit square.
 
-    Raises
-    ------
-    ValueError
-        If the arms do not spread over the plane.
+    Examples
+    --------
+    >>> middles, values = density(settings(standin=True)[0], points=50)
+    >>> round(float(values.mean()), 1)
+    0.7
     """
     from scipy.stats import gaussian_kde
     require(isinstance(setting, Setting), "setting", setting, "must be a Setting")

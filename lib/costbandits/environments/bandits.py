@@ -1,13 +1,15 @@
 """A bandit whose pulls cost something: K arms, each with a law of rewards and a law of costs."""
 
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..checks import ours, positive, require
-from .distributions import TruncatedNormal, check_law
+from ..checks import number, numbers, ours, require
+from .distributions import Distribution, TruncatedNormal, check_law
 
 
 class Linear(NamedTuple):
@@ -21,13 +23,18 @@ class Linear(NamedTuple):
         The noise of rewards and costs is sub-Gaussian with this constant (C in Xia et al.).
     size : float
         No less than the norm of either parameter vector (S in Xia et al.).
+
+    Examples
+    --------
+    >>> LinearBandit([[0.5, 0.1]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1).linear.size
+    1.0
     """
 
     vertices: np.ndarray
     noise: float
     size: float
 
-    def ordered(self, order):
+    def ordered(self, order: np.ndarray) -> "Linear":
         """The same for arms in another order."""
         return self._replace(vertices=np.ascontiguousarray(self.vertices[order]))
 
@@ -46,11 +53,16 @@ class Bandit:
         Expected reward and cost of a pull (mu^r, mu^c in the papers).
     linear : Linear or None
         What a policy may know of it, if rewards and costs are linear in the arms.
+
+    Examples
+    --------
+    >>> Bandit([cb.Bernoulli(0.5), cb.Beta(1, 3)], [cb.Constant(2.0), cb.Bernoulli(0.1)]).ratios
+    array([0.25, 2.5 ])
     """
 
     linear = None
 
-    def __init__(self, rewards, costs):
+    def __init__(self, rewards: Iterable[Distribution], costs: Iterable[Distribution]):
         for name, laws in (("rewards", rewards), ("costs", costs)):
             require(hasattr(laws, "__iter__"), name, laws, "must be a sequence of distributions, one per arm")
         self.rewards, self.costs = tuple(rewards), tuple(costs)
@@ -65,20 +77,20 @@ class Bandit:
                 require(math.isfinite(law.mean), f"{what}[{arm}].mean", law.mean, "must be finite")
 
     @property
-    def K(self):
+    def K(self) -> int:
         """Number of arms."""
         return len(self.rewards)
 
     @cached_property
-    def reward_means(self):
+    def reward_means(self) -> np.ndarray:
         return np.array([law.mean for law in self.rewards])
 
     @cached_property
-    def cost_means(self):
+    def cost_means(self) -> np.ndarray:
         return np.array([law.mean for law in self.costs])
 
     @property
-    def ratios(self):
+    def ratios(self) -> np.ndarray:
         """Expected reward per expected cost of each arm, shape (K,) (rho_k in the papers)."""
         return self.reward_means / self.cost_means
 
@@ -100,21 +112,22 @@ class LinearBandit(Bandit):
         The parameter vectors (mu^r, mu^c in Xia et al.). All means must lie in (0, 1).
     noise_sd : float
         Standard deviation of the noise before it is cut off.
+
+    Examples
+    --------
+    >>> LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1).reward_means
+    array([0.38, 0.8 ])
     """
 
-    def __init__(self, vertices, reward, cost, noise_sd):
-        vertices, reward, cost = (np.array(array, float) for array in (vertices, reward, cost))
-        require(vertices.ndim == 2 and reward.shape == cost.shape == vertices.shape[1:], "shapes",
-                (vertices.shape, reward.shape, cost.shape), "must be (K, d), (d,), (d,)")
-        for name, array in (("vertices", vertices), ("reward", reward), ("cost", cost)):
-            require(bool(np.isfinite(array).all()), name, array, "must be finite numbers")
-        noise = positive("noise_sd", noise_sd)
-        require(noise <= 1e6, "noise_sd", noise_sd, "must be at most 1e6: more is flat on [0, 1]")
+    def __init__(self, vertices: ArrayLike, reward: ArrayLike, cost: ArrayLike, noise_sd: float):
+        vertices = numbers("vertices", vertices, shape=("K", "d")).copy()
+        reward = numbers("reward", reward, shape=vertices.shape[1:])
+        cost = numbers("cost", cost, shape=vertices.shape[1:])
+        noise = number("noise_sd", noise_sd, 0, 1e6, "must be a finite number above 0, at most 1e6", above=0)
         laws = []
         for what, parameter in (("reward", reward), ("cost", cost)):
-            means = vertices @ parameter
-            for arm in np.flatnonzero(~((means > 0) & (means < 1))):
-                require(False, f"expected {what} of arm {arm}", float(means[arm]), "must be in (0, 1)")
+            for arm, mean in enumerate(means := vertices @ parameter):
+                number(f"expected {what} of arm {arm}", float(mean), allowed="must be in (0, 1)", above=0, below=1)
             laws.append([TruncatedNormal(m, noise, max(2 * m - 1, 0.0), min(2 * m, 1.0)) for m in means.tolist()])
         super().__init__(*laws)
         self.linear = Linear(vertices, noise, float(max(np.linalg.norm(reward), np.linalg.norm(cost))))

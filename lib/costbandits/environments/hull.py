@@ -4,15 +4,27 @@ Policies and bounds for an anytime budget share it: both ask which two arms a bu
 """
 
 import numba as nb
+import numpy as np
 
 
 @nb.njit(error_model="numpy")
-def bridge(mu, rho, rate):
+def bridge(mu: np.ndarray, rho: np.ndarray, rate: float) -> tuple[int, int]:
     """The best base (low, high): of the mixtures with a mean cost of at most `rate`, one with the largest reward.
 
-    The last entry of mu and rho is the null arm. `low` costs at most `rate` and `high` more; high = -1 if low is best
-    alone, the lowest position if several are. Each end in turn is chosen for the other, which never makes the mixture
-    worse.
+    `low` costs at most `rate` and `high` more; high = -1 if low is best alone, the lowest position if several are.
+    Each end in turn is chosen for the other, which never makes the mixture worse.
+
+    Parameters
+    ----------
+    mu, rho : ndarray of shape (K + 1,)
+        Expected reward and cost of a pull; the last entry is the null arm, which costs and pays 0.
+    rate : float
+        What a round may cost on average.
+
+    Examples
+    --------
+    >>> bridge(np.array([0.9, 0.3, 0.0]), np.array([0.8, 0.2, 0.0]), 0.5)
+    (1, 0)
     """
     low, high, slope = mu.size - 1, -1, 0.0
     for k in range(mu.size - 1):

@@ -1,17 +1,21 @@
 """The papers' random instances, each a function rng -> Bandit that can be sent to other processes."""
 
-import numbers
+from collections.abc import Callable
 from functools import partial
+from numbers import Integral
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..checks import count, number, positive, require
+from ..checks import count, number, numbers, positive, require
 from . import ads as data
 from .bandits import Bandit, LinearBandit
 from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal
 
+Maker = Callable[[np.random.Generator], Bandit]
 
-def bernoulli(K, cost_low=0.01):
+
+def bernoulli(K: int, cost_low: float = 0.01) -> Maker:
     """S-Br (Heyden et al., Table 1): Bernoulli rewards U(0, 1) and costs U(cost_low, 1).
 
     The paper prints U(0, 1) for costs, its public code draws from U(0.01, 1). With cost_low = 0 the smallest
@@ -23,6 +27,11 @@ def bernoulli(K, cost_low=0.01):
         Arms, 1 or more.
     cost_low : float in [0, 1]
         The smallest expected cost that can be drawn.
+
+    Examples
+    --------
+    >>> bernoulli(2)(np.random.default_rng(0)).reward_means.round(2)
+    array([0.64, 0.27])
     """
     return partial(_bernoulli, K=count("K", K), cost_low=number("cost_low", cost_low, 0, 1, "must be in [0, 1]"))
 
@@ -31,7 +40,7 @@ def _bernoulli(rng, K, cost_low):
     return Bandit([Bernoulli(p) for p in rng.random(K)], [Bernoulli(p) for p in rng.uniform(cost_low, 1, K)])
 
 
-def generalized_bernoulli(K, values=(0.0, 0.25, 0.5, 0.75, 1.0)):
+def generalized_bernoulli(K: int, values: ArrayLike = (0.0, 0.25, 0.5, 0.75, 1.0)) -> Maker:
     """S-GBr (Heyden et al., Table 1): weights U(0, 1), normalised, on five values; rewards and costs alike.
 
     Parameters
@@ -40,10 +49,14 @@ def generalized_bernoulli(K, values=(0.0, 0.25, 0.5, 0.75, 1.0)):
         Arms, 1 or more.
     values : sequence of float
         Two or more: what a reward or a cost can be.
+
+    Examples
+    --------
+    >>> generalized_bernoulli(2, values=(0, 1))(np.random.default_rng(0)).cost_means.round(2)
+    array([0.53, 0.55])
     """
-    allowed = "must be at least two numbers"
-    require(hasattr(values, "__len__") and len(values) > 1, "values", values, allowed)
-    values = tuple(number("values", value, allowed=allowed) for value in values)
+    values = tuple(numbers("values", values, shape=("m",)).tolist())
+    require(len(values) > 1, "values", values, "must be at least two numbers")
     return partial(_generalized_bernoulli, K=count("K", K), values=values)
 
 
@@ -53,7 +66,7 @@ def _generalized_bernoulli(rng, K, values):
     return Bandit(*([Discrete(values, row) for row in half] for half in weights))
 
 
-def beta(K, low=0.0, high=5.0):
+def beta(K: int, low: float = 0.0, high: float = 5.0) -> Maker:
     """S-Bt (Heyden et al., Table 1): Beta rewards and costs, all parameters U(low, high).
 
     Parameters
@@ -62,10 +75,15 @@ def beta(K, low=0.0, high=5.0):
         Arms, 1 or more.
     low, high : float
         Range of the Beta laws' shape parameters, 0 <= low < high.
+
+    Examples
+    --------
+    >>> beta(2)(np.random.default_rng(0)).reward_means.round(2)
+    array([0.27, 0.43])
     """
-    number("low", low, 0, allowed="must be 0 or more")
-    require(positive("high", high) > low, "high", high, f"must be above low = {low!r}")
-    return partial(_beta, K=count("K", K), low=float(low), high=float(high))
+    low = number("low", low, 0, allowed="must be a finite number, 0 or more")
+    high = number("high", high, allowed=f"must be a finite number above low = {low!r}", above=low)
+    return partial(_beta, K=count("K", K), low=low, high=high)
 
 
 def _beta(rng, K, low, high):
@@ -77,7 +95,7 @@ def _beta_bandit(shapes):
     return Bandit(*([Beta(a, b) for a, b in zip(*half, strict=True)] for half in np.asarray(shapes).tolist()))
 
 
-def knapsack(K, cost_low=1.0, cost_high=20.0):
+def knapsack(K: int, cost_low: float = 1.0, cost_high: float = 20.0) -> Maker:
     """Known costs U(cost_low, cost_high); normal rewards, means m from U(10, 20), variance m/2, cut off at 0 and 2m.
 
     Tran-Thanh et al. (2012), section 5: homogeneous costs in [5, 10], moderately diverse ones in [1, 10], extremely
@@ -89,10 +107,15 @@ def knapsack(K, cost_low=1.0, cost_high=20.0):
         Arms, 1 or more.
     cost_low, cost_high : float
         Range of the costs of a pull, 0 < cost_low < cost_high.
+
+    Examples
+    --------
+    >>> knapsack(3)(np.random.default_rng(0)).cost_means.round(2)
+    array([ 1.31, 16.45, 18.34])
     """
-    require(positive("cost_high", cost_high) > positive("cost_low", cost_low), "cost_high", cost_high,
-            f"must be above cost_low = {cost_low!r}")
-    return partial(_knapsack, K=count("K", K), low=float(cost_low), high=float(cost_high))
+    low = positive("cost_low", cost_low)
+    high = number("cost_high", cost_high, allowed=f"must be a finite number above cost_low = {low!r}", above=low)
+    return partial(_knapsack, K=count("K", K), low=low, high=high)
 
 
 def _knapsack(rng, K, low, high):
@@ -100,7 +123,7 @@ def _knapsack(rng, K, low, high):
     return Bandit([TruncatedNormal(m, (m / 2) ** 0.5, 0, 2 * m) for m in means], [Constant(cost) for cost in costs])
 
 
-def linear(vertices, low=0.1, noise_sd=0.1):
+def linear(vertices: ArrayLike, low: float = 0.1, noise_sd: float = 0.1) -> Maker:
     """Linear arms with uniform parameters: each coordinate of both vectors U(low, 1), over the largest coordinate sum.
 
     Xia et al., section 5, give no more than "sampled from a uniform distribution". Divided by the largest sum of an
@@ -114,13 +137,16 @@ def linear(vertices, low=0.1, noise_sd=0.1):
         In (0, 1): the smallest expected cost is no less than `low` times the smallest over the largest sum.
     noise_sd : float
         As in `LinearBandit`.
+
+    Examples
+    --------
+    >>> linear([[0, 1], [1, 1]])(np.random.default_rng(0)).cost_means.round(2)
+    array([0.06, 0.13])
     """
-    x = np.asarray(vertices, float)
-    require(x.ndim == 2 and x.size > 0, "vertices", x.shape, "must be of shape (K, d)")
-    require(bool(np.isfinite(x).all() and (x >= 0).all() and x.any(axis=1).all()), "vertices", vertices,
-            "must have coordinates of 0 or more, not all 0")
-    require(positive("low", low) < 1, "low", low, "must be in (0, 1)")
-    return partial(_linear, vertices=x, low=float(low), noise_sd=positive("noise_sd", noise_sd))
+    x = numbers("vertices", vertices, 0, allowed="must have coordinates of 0 or more", shape=("K", "d"))
+    require(bool(x.any(axis=1).all()), "vertices", vertices, "must not have an arm whose coordinates are all 0")
+    low = number("low", low, allowed="must be in (0, 1)", above=0, below=1)
+    return partial(_linear, vertices=x, low=low, noise_sd=positive("noise_sd", noise_sd))
 
 
 def _linear(rng, vertices, low, noise_sd):
@@ -128,7 +154,7 @@ def _linear(rng, vertices, low, noise_sd):
     return LinearBandit(vertices, reward, cost, noise_sd)
 
 
-def ads(setting, kind="bernoulli"):
+def ads(setting: data.Setting | int, kind: str = "bernoulli") -> Maker:
     """FB-Br and FB-Bt (Heyden et al., Table 1 and section 5.1): arms with the expected rewards and costs of real ads.
 
     Parameters
@@ -145,10 +171,15 @@ def ads(setting, kind="bernoulli"):
     ------
     FileNotFoundError, ValueError
         If a position is given and the file is missing or altered (see `ads.load`).
+
+    Examples
+    --------
+    >>> ads(cb.ads.settings(standin=True)[0])(np.random.default_rng(0)).K
+    7
     """
     require(isinstance(kind, str) and kind in _ADS, "kind", kind, f"must be one of {list(_ADS)}")
     if not isinstance(setting, data.Setting):
-        known = isinstance(setting, numbers.Integral) and not isinstance(setting, bool) and 0 <= setting <= 18
+        known = isinstance(setting, Integral) and not isinstance(setting, bool) and 0 <= setting <= 18
         require(known, "setting", setting, "must be one of ads.settings(...), or a whole number from 0 to 18")
         setting = data.settings()[setting]
     return partial(_ADS[kind], setting=setting)

@@ -3,36 +3,36 @@
 import itertools
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..checks import count, positive, require
+from ..checks import count, numbers, positive, require
 
 
-def vertices(normals, limits):
-    """The vertices of {x : normals @ x <= limits}.
+def vertices(normals: ArrayLike, limits: ArrayLike) -> np.ndarray:
+    """The vertices of {x : normals @ x <= limits}, in lexicographic order.
 
     Parameters
     ----------
-    normals : array_like of shape (m, d)
-    limits : array_like of shape (m,)
-
-    Returns
-    -------
-    ndarray of shape (V, d), in lexicographic order; up to some thousands, d up to about 10
+    normals, limits : array_like of shape (m, d), array_like of shape (m,)
+        d up to about 10; the vertices, an array of shape (V, d), are up to some thousands.
 
     Raises
     ------
     ValueError
         If the polytope is empty, has no interior, or is unbounded.
+
+    Examples
+    --------
+    >>> vertices([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]) + 0.0
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.]])
     """
     from scipy.optimize import linprog
     from scipy.spatial import HalfspaceIntersection
-    normals, limits = np.asarray(normals, float), np.asarray(limits, float)
-    shapes = (normals.shape, limits.shape)
-    require(normals.ndim == 2 and limits.shape == normals.shape[:1] and normals.size > 0, "(normals, limits) shapes",
-            shapes, "must be (m, d) and (m,)")
+    normals = numbers("normals", normals, shape=("m", "d"))
     m, d = normals.shape
-    require(bool(np.isfinite(normals).all() and np.isfinite(limits).all()), "normals, limits", "not finite",
-            "must be finite numbers")
+    limits = numbers("limits", limits, shape=(m,))
     lengths = np.linalg.norm(normals, axis=1)
     for row in np.flatnonzero(lengths == 0):
         require(False, f"normals[{row}]", normals[row].tolist(), "must not be zero")
@@ -59,27 +59,29 @@ def vertices(normals, limits):
     return unit * corners[np.unique(keys, axis=0, return_index=True)[1]]
 
 
-def box(low, high):
-    """The corners of a box.
+def box(low: ArrayLike, high: ArrayLike) -> np.ndarray:
+    """The corners of a box, an array of shape (2^d, d), in lexicographic order.
 
     Parameters
     ----------
     low, high : array_like of shape (d,)
         Its lowest and its highest corner; low < high in every coordinate.
 
-    Returns
-    -------
-    ndarray of shape (2^d, d), in lexicographic order
+    Examples
+    --------
+    >>> box([0, 0], [1, 2])
+    array([[0., 0.],
+           [0., 2.],
+           [1., 0.],
+           [1., 2.]])
     """
-    low, high = np.asarray(low, float), np.asarray(high, float)
-    finite = bool(np.isfinite(low).all() and np.isfinite(high).all())
-    require(low.ndim == 1 and low.size > 0 and low.shape == high.shape and finite and bool((low < high).all()),
-            "(low, high)", (low, high), "must be two points, the first below the second in every coordinate")
+    low = numbers("low", low, shape=("d",))
+    high = numbers("high", high, allowed="must be finite numbers above low", above=low, shape=low.shape)
     return np.array(list(itertools.product(*zip(low, high, strict=True))))
 
 
-def simplex(d, size=1.0):
-    """The corners of {x >= 0, sum x = size}: each coordinate alone.
+def simplex(d: int, size: float = 1.0) -> np.ndarray:
+    """The corners of {x >= 0, sum x = size}, each coordinate alone: an array of shape (d, d).
 
     Parameters
     ----------
@@ -88,8 +90,10 @@ def simplex(d, size=1.0):
     size : float
         Above 0.
 
-    Returns
-    -------
-    ndarray of shape (d, d)
+    Examples
+    --------
+    >>> simplex(2)
+    array([[1., 0.],
+           [0., 1.]])
     """
     return positive("size", size) * np.eye(count("d", d))

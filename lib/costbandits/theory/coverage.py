@@ -4,23 +4,27 @@ Sample means in, bounds out; nothing here is played. Source: Heyden, Arzamasov, 
 Bandits with Asymmetric Confidence Intervals".
 """
 
+from collections.abc import Callable, Sequence
 from math import log
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from ..checks import count, number, positive, require
-from .intervals import asymmetric_interval, require_means, require_size
+from ..checks import count, number, numbers, positive
+from .intervals import asymmetric_interval
 
 
 def _checked_pairs(reward_mean, cost_mean, n, delta):
-    require(0 < number("delta", delta) < 1, "delta", delta, "must be in (0, 1)")
-    return require_means("reward_mean", reward_mean), require_means("cost_mean", cost_mean), require_size(n)
+    number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
+    return (numbers("reward_mean", reward_mean, 0, 1, "must be in [0, 1]"),
+            numbers("cost_mean", cost_mean, 0, 1, "must be in [0, 1]"), numbers("n", n, 1, allowed="must be 1 or more"))
 
 
-def ratio_bounds(reward_mean, cost_mean, n, delta=0.01, min_cost=0.01):
+def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, delta: float = 0.01,
+                 min_cost: float = 0.01) -> dict[str, float | np.ndarray]:
     """Upper confidence bounds of (expected reward / expected cost) at level 1 - delta, one per policy (Figure 1).
 
     Each policy's index with its t-dependent exploration replaced by what makes its own inequality hold at level
@@ -32,8 +36,8 @@ def ratio_bounds(reward_mean, cost_mean, n, delta=0.01, min_cost=0.01):
     ----------
     reward_mean, cost_mean : float or array
         Sample means of n Bernoulli outcomes each (UCB-B2 needs their variance), in [0, 1].
-    n : int or array
-    delta : float in (0, 1)
+    n, delta : int or array, float
+        Number of outcomes, 1 or more; probability of failure, in (0, 1).
     min_cost : float
         Known lower bound of the expected cost: lambda of Budget-UCB, and UCB-B2's floor.
 
@@ -41,6 +45,11 @@ def ratio_bounds(reward_mean, cost_mean, n, delta=0.01, min_cost=0.01):
     -------
     dict label -> float or array of the broadcast shape
         Infinite where a policy has no valid bound: all at a cost mean of 0, the lower bounds of the cost at 0 or less.
+
+    Examples
+    --------
+    >>> round(float(ratio_bounds(0.5, 0.5, n=100)["ω-UCB"]), 2)
+    1.66
     """
     r, c, n = _checked_pairs(reward_mean, cost_mean, n, delta)
     positive("min_cost", min_cost)
@@ -69,16 +78,21 @@ def _disc(r, c, square):
     return r * c + np.sqrt(square * (r**2 + c**2 - square))
 
 
-def ratio_bounds_public_code(reward_mean, cost_mean, n, delta=0.01):
+def ratio_bounds_public_code(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike,
+                             delta: float = 0.01) -> dict[str, float | np.ndarray]:
     """Figure 1's bounds as the script `tightness_coverage_comparison.py` of the paper's public code states them.
 
     Differences from `ratio_bounds`: omega-UCB's two bounds fail with probability delta / 4 each, not delta / 2; a
     lower bound of the cost below 0.001 becomes 0.001, not an infinite index; Budget-UCB's denominator holds the lower
     bound of the *reward*; the radius of UCB-SC's disc is sqrt(delta / 2) whatever n; UCB-B2 takes log(2 / delta), the
     variance without Bessel's factor, and no condition of validity.
-
     Parameters and returned value as for `ratio_bounds`; infinite at a cost mean of 0, where the
     script draws again, and where UCB-SC's formula asks for the root of a negative number.
+
+    Examples
+    --------
+    >>> round(float(ratio_bounds_public_code(0.5, 0.5, n=100)["ω-UCB"]), 2)
+    1.74
     """
     r, c, n = _checked_pairs(reward_mean, cost_mean, n, delta)
     floor = 0.001
@@ -100,7 +114,8 @@ def ratio_bounds_public_code(reward_mean, cost_mean, n, delta=0.01):
     return {label: np.where(c > 0, bound, np.inf)[()] for label, bound in bounds.items()}
 
 
-def violations(rng, sizes=(100, 1000, 10_000, 100_000), pairs=10_000, delta=0.01, cost_low=0.01, bounds=ratio_bounds):
+def violations(rng: np.random.Generator, sizes: Sequence[int] = (100, 1000, 10_000, 100_000), pairs: int = 10_000,
+               delta: float = 0.01, cost_low: float = 0.01, bounds: Callable = ratio_bounds) -> pd.DataFrame:
     """How often, and by how much, upper bounds of the ratio miss it on random pairs of Bernoulli laws (Figure 1).
 
     Expected rewards are U(0, 1), expected costs U(cost_low, 1), the same pairs for every size. An infinite bound is
@@ -109,12 +124,11 @@ def violations(rng, sizes=(100, 1000, 10_000, 100_000), pairs=10_000, delta=0.01
     Parameters
     ----------
     rng : numpy Generator
-    sizes : sequence of int
-        Numbers of outcomes n of each pair.
-    pairs : int
-    delta : float in (0, 1)
-    cost_low : float in (0, 1)
-        Smallest possible expected cost.
+        Draws the pairs and their outcomes.
+    sizes, pairs : sequence of int, int
+        Numbers of outcomes n of each pair; number of pairs.
+    delta, cost_low : float
+        Probability of failure, and smallest possible expected cost; both in (0, 1).
     bounds : callable
         (reward means, cost means, n, delta) -> dict label -> array, such as `ratio_bounds`.
 
@@ -124,8 +138,15 @@ def violations(rng, sizes=(100, 1000, 10_000, 100_000), pairs=10_000, delta=0.01
         `violated`, the share of pairs whose ratio exceeds the bound, and its 95 % Clopper-Pearson interval (`low`,
         `high`; Wilson's is too short near 0); `median` and `finite_mean` of the looseness bound / ratio, the mean over
         finite bounds only; and `infinite`, the share of the others.
+
+    Examples
+    --------
+    >>> violations(np.random.default_rng(0), sizes=[100], pairs=1000)[["bound", "violated"]].head(2)
+       bound  violated
+    0  ω-UCB     0.001
+    1  m-UCB     0.000
     """
-    require(0 < number("cost_low", cost_low) < 1, "cost_low", cost_low, "must be in (0, 1)")
+    number("cost_low", cost_low, allowed="must be in (0, 1)", above=0, below=1)
     p_r, p_c = rng.random(count("pairs", pairs)), rng.uniform(cost_low, 1, pairs)
     rows = []
     for n in sizes:

@@ -9,6 +9,7 @@ has happened. Once i is large, the event is improbable, and (C p)^i = b^-i (b C 
 own decides the first factor, and usually the whole; if not, it goes on with b C for C.
 """
 
+from collections.abc import Callable
 from math import ceil, log
 from typing import NamedTuple
 
@@ -23,39 +24,22 @@ _LIMIT = 4.6               # over the margin: how large i gets before the first 
 
 
 class Flip(NamedTuple):
-    """A coin made by the factory.
-
-    Attributes
-    ----------
-    heads : bool
-    coins : int
-        How many coins it took.
-    """
+    """Whether a coin made by the factory shows `heads`, and how many flips of the given coin (`coins`) that took."""
 
     heads: bool
     coins: int
 
 
 class Law(NamedTuple):
-    """What the factory does with coins of a given probability.
-
-    Attributes
-    ----------
-    heads : float
-        Probability that it shows heads.
-    coins : float
-        Expected number of coins that it takes.
-    """
+    """Probability that the factory shows `heads`, and the expected flips of the given coin (`coins`) that it takes."""
 
     heads: float
     coins: float
 
 
 def _demand(factor, margin):
-    allowed = "must be a finite number above 1"
-    require(number("factor", factor, 1, allowed=allowed) > 1, "factor", factor, allowed)
-    allowed = "must be in (0, 1)"
-    require(0 < number("margin", margin, 0, 1, allowed) < 1, "margin", margin, allowed)
+    number("factor", factor, allowed="must be a finite number above 1", above=1)
+    number("margin", margin, allowed="must be in (0, 1)", above=0, below=1)
 
 
 def _phases(factor, margin):
@@ -67,7 +51,7 @@ def _phases(factor, margin):
         factor, margin, limit = factor * growth, (1 - _GAMMA) * margin, limit / (1 - _GAMMA)
 
 
-def flip(coin, factor, margin, rng):
+def flip(coin: Callable[[], bool], factor: float, margin: float, rng: np.random.Generator) -> Flip:
     """Heads with probability C p, from coins with probability p (Huber, Algorithm 1).
 
     Parameters
@@ -75,15 +59,16 @@ def flip(coin, factor, margin, rng):
     coin : callable
         Flips a coin: true with probability p <= (1 - margin) / factor, whatever it was before. Of a larger p the
         result is biased, which nobody can notice.
-    factor : float
-        C, above 1.
-    margin : float
-        delta, in (0, 1).
+    factor, margin : float
+        C, above 1; delta, in (0, 1).
     rng : numpy.random.Generator
+        What decides the factory's own random choices.
 
-    Returns
-    -------
-    Flip
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> flip(lambda: rng.random() < 0.2, factor=2.0, margin=0.5, rng=rng)
+    Flip(heads=True, coins=2)
     """
     _demand(factor, margin)
     i, coins = 1, 0
@@ -95,18 +80,26 @@ def flip(coin, factor, margin, rng):
             return Flip(i == 0, coins)
 
 
-def guarantee(factor, margin):
-    """9.5 C / delta, the most coins that are expected if p <= (1 - delta) / C (Huber; Sinha et al., Eq. 4)."""
+def guarantee(factor: float, margin: float) -> float:
+    """9.5 C / delta, the most coins that are expected if p <= (1 - delta) / C (Huber; Sinha et al., Eq. 4).
+
+    Parameters as in `flip`.
+
+    Examples
+    --------
+    >>> guarantee(factor=2.0, margin=0.5)
+    38.0
+    """
     _demand(factor, margin)
     return GUARANTEE * factor / margin
 
 
-def law(p, factor, margin):
+def law(p: float, factor: float, margin: float) -> Law:
     """The factory's output and its number of coins, exactly.
 
     A phase ends at i = 0 or above its limit, and by how much above does not depend on where it came from: the step that
     leads there is geometric. (C p)^i and i less its drift are martingales; they give the probabilities of the two ends
-    and the expected length.
+    and the expected length. Phases are summed until a further one has a probability below 1e-16.
 
     Parameters
     ----------
@@ -116,14 +109,14 @@ def law(p, factor, margin):
     factor, margin : float
         As in `flip`.
 
-    Returns
-    -------
-    Law
-        Summed until a further phase has a probability below 1e-16.
+    Examples
+    --------
+    >>> np.round(law(0.2, factor=2.0, margin=0.5), 3)
+    array([ 0.4  , 11.307])
     """
     _demand(factor, margin)
     allowed = "must be in [0, 1), and C p not 1 in any phase"
-    require(number("p", p, 0, 1, allowed) < 1, "p", p, allowed)
+    number("p", p, 0, allowed=allowed, below=1)
     alive, heads, coins, reached = 1.0, 0.0, 0.0, None
     for multiple, limit, growth in _phases(factor, margin):
         target = multiple * p

@@ -4,47 +4,29 @@ Everything here works without a bandit: sample means in, bounds out. Source: Hey
 "Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals".
 """
 
+from math import inf
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from ..checks import ROUNDING, count, number, require
-
-
-def _numbers(name, value, ok, allowed):
-    """`value` as float array of finite entries that all pass `ok`; else ValueError naming the first that does not."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        require(False, name, value, allowed)
-    bad = ~(ok(array) & np.isfinite(array))
-    if bad.any():
-        require(False, name, float(array[bad][0]), allowed)
-    return array
-
-
-def require_means(name, value):
-    return _numbers(name, value, lambda v: (v >= 0) & (v <= 1), "must be a number, or numbers, in [0, 1]")
-
-
-def require_size(n):
-    return _numbers("n", n, lambda v: v >= 1, "must be a number of samples, 1 or more")
+from ..checks import ROUNDING, count, number, numbers, require
 
 
 def _unit(mean, n, z, eta, low, high):
     """Checked arguments, moved to the unit interval: mean, low, high, x and y = 1 - x, and w = eta z^2 / n."""
-    low = _numbers("low", low, np.isfinite, "must be a finite number")
-    high = _numbers("high", high, np.isfinite, "must be a finite number")
-    n = require_size(n)
-    z = _numbers("z", z, lambda v: v >= 0, "must be a number of standard deviations, 0 or more")
-    eta = _numbers("eta", eta, lambda v: (v >= 0) & (v <= 1), "must be in [0, 1]")
-    mean = _numbers("mean", mean, np.isfinite, "must be a number in [low, high]")
+    low, high = numbers("low", low), numbers("high", high)
+    n = numbers("n", n, 1, allowed="must be a number of samples, 1 or more")
+    z = numbers("z", z, 0, allowed="must be a number of standard deviations, 0 or more")
+    eta, mean = numbers("eta", eta, 0, 1, "must be in [0, 1]"), numbers("mean", mean)
     try:
         mean, low, high, n, z, eta = np.broadcast_arrays(mean, low, high, n, z, eta)
     except ValueError:
         require(False, "mean.shape", mean.shape, "must broadcast with the shapes of n, z, eta, low and high")
-    _numbers("high", high, lambda v: (v > low) & np.isfinite(v - low), "must be above low, by a finite distance")
-    _numbers("mean", mean, lambda v: (v >= low) & (v <= high), "must be a number in [low, high]")
+    with np.errstate(over="ignore"):
+        numbers("high", np.where(np.isfinite(high - low), high, inf), above=low,
+                allowed="must be above low, by a finite distance")
+    numbers("mean", mean, low, high, "must be a number in [low, high]")
     return mean, low, high, (mean - low) / (high - low), (high - mean) / (high - low), eta * z * z / n
 
 
@@ -59,7 +41,8 @@ def _lower_root(x, y, w):
     return x * np.divide(2 * x, denominator, out=np.zeros_like(denominator), where=denominator > 0)
 
 
-def asymmetric_interval(mean, n, z, eta=1.0, low=0.0, high=1.0):
+def asymmetric_interval(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0, low: ArrayLike = 0.0,
+                        high: ArrayLike = 1.0) -> tuple[float, float] | tuple[np.ndarray, np.ndarray]:
     """Lower and upper confidence bound of the expectation of a bounded variable (Heyden et al., Theorem 1).
 
     The bounds are the two expectations mu whose standardised distance from the sample mean is exactly z when the
@@ -68,10 +51,8 @@ def asymmetric_interval(mean, n, z, eta=1.0, low=0.0, high=1.0):
 
     Parameters
     ----------
-    mean : float or array
-        Sample mean, in [low, high].
-    n : float or array
-        Number of samples, 1 or more.
+    mean, n : float or array
+        Sample mean, in [low, high], and number of samples, 1 or more.
     z : float or array
         Number of standard deviations, 0 or more; 0 returns the mean itself.
     eta : float or array
@@ -84,10 +65,10 @@ def asymmetric_interval(mean, n, z, eta=1.0, low=0.0, high=1.0):
     lower, upper : floats if all arguments are scalars, else arrays of the broadcast shape
         low <= lower <= mean <= upper <= high; lower is exactly `low` at mean = low (eta, z > 0), upper likewise.
 
-    Raises
-    ------
-    ValueError
-        If an argument lies outside the values above or is not a number.
+    Examples
+    --------
+    >>> np.round(asymmetric_interval(0.1, n=100, z=1.96), 3)
+    array([0.055, 0.174])
     """
     mean, low, high, x, y, w = _unit(mean, n, z, eta, low, high)
     span = high - low
@@ -97,7 +78,8 @@ def asymmetric_interval(mean, n, z, eta=1.0, low=0.0, high=1.0):
     return (lower, upper) if mean.ndim else (float(lower), float(upper))
 
 
-def asymmetry(mean, n, z, eta=1.0, low=0.0, high=1.0):
+def asymmetry(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0, low: ArrayLike = 0.0,
+              high: ArrayLike = 1.0) -> float | np.ndarray:
     """Distance from the interval's centre to the sample mean, in half widths of the interval (Heyden et al., C.1).
 
     In [-1, 1]: negative where the mean lies below the middle of the range, since the interval is shifted towards the
@@ -106,35 +88,36 @@ def asymmetry(mean, n, z, eta=1.0, low=0.0, high=1.0):
 
     Parameters are those of `asymmetric_interval`, with eta and z above 0: an interval without width has no asymmetry.
 
-    Returns
-    -------
-    float if all arguments are scalars, else an array of the broadcast shape
+    Examples
+    --------
+    >>> round(asymmetry(0.1, n=100, z=1.96), 3)
+    -0.248
     """
-    _numbers("z", z, lambda v: v > 0, "must be above 0")
-    _numbers("eta", eta, lambda v: v > 0, "must be in (0, 1]")
+    numbers("z", z, allowed="must be above 0", above=0)
+    numbers("eta", eta, allowed="must be in (0, 1]", above=0)
     _, _, _, x, y, w = _unit(mean, n, z, eta, low, high)
     shift = (x - y) * np.sqrt(w / (4 * x * y + w))
     return shift if shift.ndim else float(shift)
 
 
-def bernoulli_miss(p, n, z):
+def bernoulli_miss(p: ArrayLike, n: int, z: float) -> tuple[float, float] | tuple[np.ndarray, np.ndarray]:
     """Exact probabilities that an interval from n Bernoulli(p) outcomes misses p: by its lower and by its upper bound.
+
+    P(lower > p) and P(upper < p) as binomial sums, for eta = 1.
 
     Parameters
     ----------
     p : float or array
-        Expectation, in [0, 1].
-    n : int
-        Number of outcomes.
-    z : float
-        Number of standard deviations; eta = 1.
+        Expectation, in [0, 1]; the results have its shape.
+    n, z : int, float
+        Number of outcomes; number of standard deviations.
 
-    Returns
-    -------
-    lower_miss, upper_miss : arrays of the shape of p (floats for a float)
-        P(lower > p) and P(upper < p), binomial sums.
+    Examples
+    --------
+    >>> np.round(bernoulli_miss(0.5, n=100, z=1.96), 4)
+    array([0.0284, 0.0284])
     """
-    p, n = require_means("p", p), count("n", n)
+    p, n = numbers("p", p, 0, 1, "must be in [0, 1]"), count("n", n)
     lower, upper = asymmetric_interval(np.arange(n + 1) / n, n, z)
     # Both bounds increase with the number of successes: a miss is a binomial tail.
     lower_miss = binom.sf(np.searchsorted(lower, p, side="right") - 1, n, p)
@@ -142,25 +125,25 @@ def bernoulli_miss(p, n, z):
     return (lower_miss, upper_miss) if p.ndim else (float(lower_miss), float(upper_miss))
 
 
-def lattice_miss(probabilities, n, z, eta=None):
+def lattice_miss(probabilities: ArrayLike, n: int, z: float, eta: float | None = None) -> tuple[float, float]:
     """As `bernoulli_miss`, for outcomes 0, 1/m, 2/m ... 1 with the given m + 1 probabilities.
 
     Parameters
     ----------
     probabilities : sequence of m + 1 floats
         Positive variance; they sum to 1.
-    n : int
-    z : float
+    n, z : int, float
+        As in `bernoulli_miss`. The law of the sum is an n-fold convolution.
     eta : float in [0, 1], optional
         What the interval uses; by default the law's own variance / (mean (1 - mean)).
 
-    Returns
-    -------
-    lower_miss, upper_miss : float
-        P(lower > mean) and P(upper < mean); the law of the sum is an n-fold convolution.
+    Examples
+    --------
+    >>> np.round(lattice_miss([0.25, 0.5, 0.25], n=50, z=1.96), 4)
+    array([0.0284, 0.0284])
     """
-    chances = require_means("probabilities", probabilities)
-    require(chances.ndim == 1 and abs(chances.sum() - 1) < ROUNDING, "probabilities", probabilities, "must sum to 1")
+    chances = numbers("probabilities", probabilities, 0, 1, "must be in [0, 1]", shape=("m + 1",))
+    require(abs(chances.sum() - 1) < ROUNDING, "probabilities", probabilities, "must sum to 1")
     values = np.linspace(0, 1, len(chances))
     mean = chances @ values
     variance = chances @ (values - mean) ** 2
@@ -173,17 +156,24 @@ def lattice_miss(probabilities, n, z, eta=None):
     return float(total[lower > mean].sum()), float(total[upper < mean].sum())
 
 
-def worst_miss(n, z, low=0.0, high=1.0):
-    """Largest exact probability, over Bernoulli expectations p in [low, high], that the interval misses p.
+def worst_miss(n: int, z: float, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
+    """Largest exact probability, over Bernoulli expectations p in [low, high], that the interval misses p; and this p.
 
     Between two values at which a bound is crossed, the probability P(X >= a) + P(X <= b), b < a, falls and then rises
     with p (the ratio of its two derivatives is monotone). So the supremum is approached at a crossing, from the side
-    where one more outcome misses, or taken at low or high.
+    where one more outcome misses, or taken at low or high. It is exact up to rounding.
 
-    Returns
-    -------
-    probability, p : float
-        The supremum, up to rounding, and an expectation at which it is reached.
+    Parameters
+    ----------
+    n, z : int, float
+        As in `bernoulli_miss`.
+    low, high : float
+        Range of p, 0 <= low < high <= 1.
+
+    Examples
+    --------
+    >>> np.round(worst_miss(100, 1.96), 3)
+    array([0.162, 0.002])
     """
     number("low", low, 0, 1, "must be in [0, 1]")
     require(number("high", high, 0, 1, "must be in [0, 1]") > low, "high", high, f"must be above low = {low!r}")
@@ -194,7 +184,7 @@ def worst_miss(n, z, low=0.0, high=1.0):
     return float(total.max()), float(p[total.argmax()])
 
 
-def bernoulli_ratio_miss(p_reward, p_cost, n, z):
+def bernoulli_ratio_miss(p_reward: float, p_cost: float, n: int, z: float) -> float:
     """Exact probability that the true ratio exceeds Omega = upper bound of the reward / lower bound of the cost.
 
     Rewards and costs are independent Bernoulli, n outcomes of each, eta = 1 (Theorems 2 and 3). Outcomes without any
@@ -204,15 +194,16 @@ def bernoulli_ratio_miss(p_reward, p_cost, n, z):
     ----------
     p_reward, p_cost : float
         Expectations, in [0, 1] and (0, 1].
-    n : int
-    z : float
+    n, z : int, float
+        As in `bernoulli_miss`.
 
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(bernoulli_ratio_miss(0.5, 0.5, n=100, z=1.96), 4)
+    0.0028
     """
     number("p_reward", p_reward, 0, 1, "must be in [0, 1]")
-    require(number("p_cost", p_cost, 0, 1, "must be in (0, 1]") > 0, "p_cost", p_cost, "must be in (0, 1]")
+    number("p_cost", p_cost, 0, 1, "must be in (0, 1]", above=0)
     lower, upper = asymmetric_interval(np.arange(count("n", n) + 1) / n, n, z)
     # For each number of costs, the rewards' upper bound must fall below ratio x lower bound: a binomial tail.
     too_small = np.searchsorted(p_cost * upper, p_reward * lower, side="left") - 1

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 from numba import types as T
+from numpy.typing import ArrayLike
 
-from ..checks import number, positive, require
+from ..checks import number, numbers, positive, require
 from ..environments.hull import bridge
 
 SLACK = 2.0**-44            # relative; a few hundred roundings
@@ -27,21 +28,13 @@ _floats, _ints = T.float64[::1], T.int64[::1]
 
 
 class Plan(NamedTuple):
-    """How often to pull each arm.
-
-    Attributes
-    ----------
-    value : float
-        Expected reward of the plan: `(counts * values).sum()`, to the last bit.
-    counts : ndarray of shape (K,), int64
-        Pulls of each arm.
-    """
+    """Pulls of each arm (`counts`), and the expected reward (`value`): `(counts * values).sum()`, to the last bit."""
 
     value: float
     counts: np.ndarray
 
 
-def knapsack(values, costs, budget, tolerance=0.0):
+def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: float = 0.0) -> Plan:
     """The best plan that the budget affords, by branch and bound.
 
     At the best density d = max_k v_k / w_k a pull of arm k forgoes g_k = d w_k - v_k >= 0 and a unit of budget left
@@ -60,14 +53,15 @@ def knapsack(values, costs, budget, tolerance=0.0):
     tolerance : float
         How much less than the optimum will do, as a share of the fractional optimum. By default rounding alone.
 
-    Returns
-    -------
-    Plan
-
     Raises
     ------
     RuntimeError
         If no plan is proved to be optimal within `NODES` nodes.
+
+    Examples
+    --------
+    >>> knapsack([3, 2], [2, 1.5], budget=5)
+    Plan(value=7.0, counts=array([1, 2]))
     """
     given, costs, limit = _instance(values, costs, budget)
     tolerance = number("tolerance", tolerance, 0, 1, "must be in [0, 1]")
@@ -102,14 +96,8 @@ def knapsack(values, costs, budget, tolerance=0.0):
 class Mixture(NamedTuple):
     """The best mixture of arms and the prices that prove it: mu_k <= floor + price rho_k for every arm, floor >= 0.
 
-    Attributes
-    ----------
-    value : float
-        Expected reward per round: floor + price * rate.
-    shares : ndarray of shape (K,)
-        Share of the rounds in which to pull each arm; what is missing to 1 is the null arm's.
-    price, floor : float
-        What a unit of cost and a round are worth (lambda and alpha).
+    `value` is the expected reward per round, floor + price * rate. `shares` are those of the rounds in which to pull
+    each arm; what is missing to 1 is the null arm's. A unit of cost is worth `price` (lambda), a round `floor` (alpha).
     """
 
     value: float
@@ -118,7 +106,7 @@ class Mixture(NamedTuple):
     floor: float
 
 
-def mixture(rewards, costs, rate):
+def mixture(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Mixture:
     """The best mixture of arms with a mean cost of at most `rate` per round, null arm included.
 
     A linear program with two rows, whose optimum is an edge of the upper hull of the points (cost, reward).
@@ -131,14 +119,13 @@ def mixture(rewards, costs, rate):
     rate : float
         What may be spent per round, above 0.
 
-    Returns
-    -------
-    Mixture
+    Examples
+    --------
+    >>> mixture([0.75, 0.25], [0.75, 0.25], rate=0.5).shares
+    array([0.5, 0.5])
     """
-    values, weights = _numbers("rewards", rewards), _numbers("costs", costs)
-    require(values.shape == weights.shape, "costs", costs, f"must be as many as rewards ({len(values)})")
-    require(np.isfinite(values).all(), "rewards", rewards, "must be finite")
-    require(((weights >= 0) & (weights < np.inf)).all(), "costs", costs, "must be finite, 0 or more")
+    values = numbers("rewards", rewards, shape=("K",))
+    weights = numbers("costs", costs, 0, allowed="must be finite numbers, 0 or more", shape=values.shape)
     rate, shares = positive("rate", rate), np.zeros(len(values) + 1)
     mu, rho = np.append(values, 0.0), np.append(weights, 0.0)
     low, high = bridge(mu, rho, rate)
@@ -151,31 +138,42 @@ def mixture(rewards, costs, rate):
     return Mixture(float(floor + price * rate), shares[:-1], float(price), float(floor))
 
 
-def greedy(values, costs, budget):
+def greedy(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:
     """Density-ordered greedy: as many pulls as fit of the densest arm, then of the next that fits, and so on.
 
     Tran-Thanh et al., section 3.1; arms of equal density in order of position. Parameters and result as in `knapsack`.
+
+    Examples
+    --------
+    >>> greedy([3, 2], [2, 1.5], budget=5).counts
+    array([2, 0])
     """
     return _greedy(*_instance(values, costs, budget))
 
 
-def fractional(values, costs, budget):
+def fractional(values: ArrayLike, costs: ArrayLike, budget: float) -> float:
     """B max_k v_k / w_k, the optimum over fractional plans: no plan is worth more, whole or not.
 
-    Tran-Thanh et al., section 3.1; parameters as in `knapsack`.
+    Tran-Thanh et al., section 3.1; parameters as in `knapsack`, result in units of reward.
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> fractional([3, 2], [2, 1.5], budget=5)
+    7.5
     """
     values, costs, _ = _instance(values, costs, budget)
     return float(budget * (values / costs).max())
 
 
-def rounded(values, costs, budget):
+def rounded(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:
     """The fractional optimum rounded down: as many pulls of the densest arm as fit, none of the others.
 
     "Fractional relaxation based" in Tran-Thanh et al., section 3.1. Parameters and result as in `knapsack`.
+
+    Examples
+    --------
+    >>> rounded([3, 2], [2, 1.5], budget=5).counts
+    array([2, 0])
     """
     values, costs, limit = _instance(values, costs, budget)
     best = np.argmax(values / costs)
@@ -184,24 +182,11 @@ def rounded(values, costs, budget):
 
 def _instance(values, costs, budget):
     """Arrays of values and costs, and the cost that a plan may not exceed."""
-    values, costs = _numbers("values", values), _numbers("costs", costs)
-    require(len(costs) == len(values), "costs", f"{len(costs)} numbers", f"must be as many as values ({len(values)})")
-    for arm in np.flatnonzero(~((values >= 0) & (values < np.inf))):
-        require(False, f"values[{arm}]", float(values[arm]), "must be finite, 0 or more")
-    for arm in np.flatnonzero(~((costs > 0) & (costs < np.inf))):
-        require(False, f"costs[{arm}]", float(costs[arm]), "must be finite, above 0")
+    values = numbers("values", values, 0, allowed="must be finite numbers, 0 or more", shape=("K",))
+    costs = numbers("costs", costs, allowed="must be finite numbers above 0", above=0, shape=values.shape)
     budget = number("budget", budget, 0, allowed="must be a finite number, 0 or more")
     require(budget <= costs.min() * 2.0**50, "budget", budget, "must be at most 2**50 times the smallest cost")
     return values, costs, budget * (1 + SLACK)
-
-
-def _numbers(name, given):
-    try:
-        array = np.asarray(given, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.ndim == 1 and array.size > 0, name, given, "must be a sequence of numbers, one per arm")
-    return array
 
 
 def _plan(values, arms, pulls):

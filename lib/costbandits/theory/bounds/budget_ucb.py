@@ -5,27 +5,25 @@ and what the notebook judges them by: exact games of policies that look at the m
 that a Bernoulli arm ever leaves its confidence interval.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import zeta
 
-from ...checks import ROUNDING, count, number, positive, require
-from ...environments.bandits import Bandit
+from ...checks import ROUNDING, count, number, numbers, positive, require
+from ...environments.bandits import Bandit, LinearBandit
 from .omega_ucb import excess_rounds
 
 
 def _means(bandit):
     require(isinstance(bandit, Bandit), "bandit", bandit, "must be a Bandit")
-    rewards, costs = bandit.reward_means, bandit.cost_means
-    for arm in np.flatnonzero((rewards < 0) | (rewards > 1)):
-        require(False, f"expected reward of arm {arm}", float(rewards[arm]), "must be in [0, 1]")
-    for arm in np.flatnonzero((costs <= 0) | (costs > 1)):
-        require(False, f"expected cost of arm {arm}", float(costs[arm]), "must be in (0, 1]")
-    return rewards, costs
+    return (numbers("bandit.reward_means", bandit.reward_means, 0, 1, "must be in [0, 1]"),
+            numbers("bandit.cost_means", bandit.cost_means, 0, 1, "must be in (0, 1]", above=0))
 
 
 def _gaps(rewards, costs):
@@ -45,12 +43,10 @@ def _losses(bandit):
 def _lowest(min_cost, costs):
     smallest = float(costs.min())
     allowed = f"must be in (0, {smallest!r}], no more than any expected cost"
-    lowest = smallest if min_cost is None else number("min_cost", min_cost, 0, smallest, allowed)
-    require(lowest > 0, "min_cost", min_cost, allowed)
-    return lowest
+    return smallest if min_cost is None else number("min_cost", min_cost, 0, smallest, allowed, above=0)
 
 
-def gaps(bandit):
+def gaps(bandit: Bandit) -> pd.DataFrame:
     """The gaps Delta_i of ratios, and what a pull loses (Xia et al., section 3.3).
 
     Parameters
@@ -63,6 +59,12 @@ def gaps(bandit):
     DataFrame with a row per arm, zeros for the best ones
         `gap`: Delta_i, best ratio minus the arm's, in reward per unit of cost. `loss`: mu^c_i Delta_i, what a pull
         loses in expectation against spending its cost on the best arm, in units of reward.
+
+    Examples
+    --------
+    >>> bandit = Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Bernoulli(0.25), cb.Bernoulli(0.5)])
+    >>> gaps(bandit).loss.to_numpy()
+    array([0., 1.])
     """
     rewards, costs = _means(bandit)
     gap, _ = _gaps(rewards, costs)
@@ -70,70 +72,72 @@ def gaps(bandit):
 
 
 def _counts(name, pulls, K):
-    pulls = np.asarray(pulls, float)
-    shaped = pulls.ndim > 0 and pulls.shape[-1] == K
-    require(shaped and bool(np.all(np.isfinite(pulls) & (pulls >= 0))), name, pulls,
-            f"must be finite numbers of 0 or more, the last axis being the {K} arms")
+    pulls = numbers(name, pulls, 0, allowed="must be finite numbers, 0 or more")
+    require(pulls.shape[-1:] == (K,), name, pulls, f"must have the {K} arms as its last axis")
     return pulls
 
 
-def lemma_1(bandit, pulls):
-    """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget.
+def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
+    """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget, in units of reward.
 
     sum_i mu^c_i Delta_i E[n_i] + gamma, gamma the best ratio.
 
     Parameters
     ----------
     bandit : Bandit
+        As in `gaps`.
     pulls : array of shape (..., K)
         E[n_i], expected pulls of each arm until the budget is crossed, the crossing pull included.
 
-    Returns
-    -------
-    ndarray of shape (...), in units of reward
+    Examples
+    --------
+    >>> float(lemma_1(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), pulls=[40, 10]))
+    7.0
     """
     loss, best = _losses(bandit)
     return _counts("pulls", pulls, bandit.K) @ loss + best
 
 
-def lemma_4(bandit, wrong_pulls):
+def lemma_4(bandit: Bandit, wrong_pulls: float) -> float:
     """Lemma 4 (Xia et al.): Delta_max E[tau] + gamma, the same with every wrong pull at the highest price.
 
     Parameters
     ----------
     bandit : Bandit
-        Of a linear bandit the arms are the vertices.
+        As in `gaps`; of a linear bandit the arms are the vertices.
     wrong_pulls : float
         E[tau], expected pulls of all arms but the best.
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> lemma_4(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), wrong_pulls=10)
+    12.0
     """
     wrong = number("wrong_pulls", wrong_pulls, 0, allowed="must be a finite number of 0 or more")
     gap, best = _gaps(*_means(bandit))
     return float(gap.max() * wrong + best)
 
 
-def regret_identity(bandit, pulls, spent, optimum):
-    """The exact regret of any policy, which Lemmas 1 and 4 bound; ours.
+def regret_identity(bandit: Bandit, pulls: ArrayLike, spent: ArrayLike, optimum: float) -> np.ndarray:
+    """The exact regret of any policy, which Lemmas 1 and 4 bound, in units of reward; ours.
 
     R* - gamma E[spent] + sum_i mu^c_i Delta_i E[n_i], gamma the best ratio. With R* <= (B + 1) gamma and spent > B it
     gives both lemmas.
 
     Parameters
     ----------
-    bandit : Bandit
-    pulls : array of shape (..., K)
-        E[n_i], the crossing pull included.
+    bandit, pulls
+        As in `lemma_1`.
     spent : float or array of shape (...)
         Expected cost of all pulls, the crossing pull included.
     optimum : float
         R*, expected reward of the best policy that knows the expectations (`exact_game` finds it for costs on a grid).
 
-    Returns
-    -------
-    ndarray of shape (...), in units of reward
+    Examples
+    --------
+    >>> bandit = cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)
+    >>> float(regret_identity(bandit, pulls=[11, 10], spent=10.5, optimum=21))
+    5.0
     """
     loss, best = _losses(bandit)
     return _counts("pulls", pulls, bandit.K) @ loss + optimum - best * np.asarray(spent, float)
@@ -141,18 +145,9 @@ def regret_identity(bandit, pulls, spent, optimum):
 
 @dataclass(frozen=True)
 class Game:
-    """Expectations of a game that spends a budget.
+    """Expectations of a game that spends a budget: `reward` and cost (`spent`) of all pulls, `pulls` of each arm.
 
-    Attributes
-    ----------
-    reward : float
-        Expected reward of all pulls.
-    spent : float
-        Expected cost of all pulls.
-    pulls : ndarray of shape (K,)
-        Expected pulls of each arm.
-    arms : ndarray of shape (steps + 1,)
-        The arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
+    `arms`, an array of shape (steps + 1,), has the arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
     """
 
     reward: float
@@ -161,17 +156,17 @@ class Game:
     arms: np.ndarray
 
 
-def exact_game(chances, rewards, steps, arms=None, crossing=True):
+def exact_game(chances: ArrayLike, rewards: ArrayLike, steps: int, arms: ArrayLike | None = None,
+               crossing: bool = True) -> Game:
     """The exact game of a policy that only looks at the money left, for costs on the grid 0, 1/m, ..., 1.
 
     Works backwards from an empty purse; a pull that costs nothing is followed by another of the same arm.
 
     Parameters
     ----------
-    chances : array of shape (K, m + 1)
-        Probabilities of the costs 0, 1/m, ..., 1, one row per arm; that of 0 below 1.
-    rewards : array of shape (K, m + 1)
-        Expected reward given the cost: rewards and costs of a pull may depend on each other.
+    chances, rewards : array of shape (K, m + 1)
+        Probabilities of the costs 0, 1/m, ..., 1, one row per arm, that of 0 below 1; and the expected reward given
+        each cost: rewards and costs of a pull may depend on each other.
     steps : int
         The budget in steps of 1/m, 0 or more; the game goes on until more than that is spent.
     arms : array of shape (steps + 1,), optional
@@ -180,15 +175,15 @@ def exact_game(chances, rewards, steps, arms=None, crossing=True):
     crossing : bool
         Whether the reward of the pull that crosses the budget counts.
 
-    Returns
-    -------
-    Game
+    Examples
+    --------
+    >>> exact_game(chances=[[0.5, 0.5], [0.0, 1.0]], rewards=[[0.25, 0.25], [1.0, 1.0]], steps=3).reward
+    4.0
     """
-    p, r = np.asarray(chances, float), np.asarray(rewards, float)
-    require(p.ndim == 2 and p.shape == r.shape and p.shape[1] > 1, "(chances, rewards) shapes", (p.shape, r.shape),
-            "must be (K, m + 1) both, m of at least 1")
-    require(bool(np.all(p >= 0) and np.allclose(p.sum(axis=1), 1) and np.all(p[:, 0] < 1)), "chances", chances,
-            "must be probabilities, 1 per row together, that of cost 0 below 1")
+    p = numbers("chances", chances, 0, 1, "must be probabilities", shape=("K", "m + 1"))
+    r = numbers("rewards", rewards, shape=p.shape)
+    require(bool(np.allclose(p.sum(axis=1), 1) and np.all(p[:, 0] < 1)), "chances", chances,
+            "must sum to 1 in each row, that of cost 0 being below 1")
     steps, (K, m) = count("steps", steps, low=0), (p.shape[0], p.shape[1] - 1)
     chosen = np.zeros(steps + 1, int) if arms is None else np.asarray(arms)
     require(chosen.shape == (steps + 1,) and chosen.dtype.kind in "iu" and bool(np.all((chosen >= 0) & (chosen < K))),
@@ -207,7 +202,7 @@ def exact_game(chances, rewards, steps, arms=None, crossing=True):
     return Game(float(reward), float(spent), np.array(pulls), chosen)
 
 
-def worst_miss(mean, rounds, exploration=1.0):
+def worst_miss(mean: float, rounds: Sequence[int], exploration: float = 1.0) -> np.ndarray:
     """Exact probability behind Lemma 2 (Xia et al.) for the policy that tries hardest to miss, on a Bernoulli arm.
 
     P(there is n <= t - 1 with |mean of n outcomes - mu| >= eps), eps = exploration sqrt(2 log(t - 1) / n): no policy
@@ -215,16 +210,15 @@ def worst_miss(mean, rounds, exploration=1.0):
 
     Parameters
     ----------
-    mean : float
-        mu in [0, 1].
+    mean, exploration : float
+        mu in [0, 1]; what multiplies eps, above 0.
     rounds : sequence of ints
-        t, each at least 2. Time grows with t^2.
-    exploration : float
-        Multiplies eps, above 0.
+        t, each at least 2; the result has one probability for each. Time grows with t^2.
 
-    Returns
-    -------
-    ndarray, one probability per round
+    Examples
+    --------
+    >>> worst_miss(0.5, rounds=[5, 50], exploration=0.5).round(4)
+    array([0.25  , 0.0334])
     """
     mean, factor = number("mean", mean, 0, 1, "must be in [0, 1]"), positive("exploration", exploration)
     missed = []
@@ -240,26 +234,22 @@ def worst_miss(mean, rounds, exploration=1.0):
     return np.array(missed)
 
 
-def chance_failures(K):
+def chance_failures(K: int) -> float:
     """4 sum_{t > K} (t - K) / (t - 1)^4: expected rounds in which one of four one-sided bounds fails; ours.
 
-    Reward and cost of two arms, each on the side that can mislead; after K first pulls an arm has at most t - K before
-    round t. Stands where Theorem 3 (Xia et al.) has 3.
+    Reward and cost of two arms, each on the side that can mislead; after K first pulls (K, the number of arms, is 2 or
+    more) an arm has at most t - K before round t. Stands where Theorem 3 (Xia et al.) has 3.
 
-    Parameters
-    ----------
-    K : int
-        Number of arms, 2 or more.
-
-    Returns
-    -------
-    float, in rounds
+    Examples
+    --------
+    >>> round(chance_failures(K=2), 3)
+    0.479
     """
     K = count("K", K, low=2)
     return float(4 * (zeta(3, K) - (K - 1) * zeta(4, K)))
 
 
-def bonus(reward, cost, width, min_cost):
+def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float) -> float | np.ndarray:
     """H = (eps / c) (1 + min(r + eps, 1) / max(c - eps, lambda)), what Budget-UCB adds to r / c (Xia et al., Eq. 2).
 
     Parameters
@@ -269,9 +259,10 @@ def bonus(reward, cost, width, min_cost):
     min_cost : float
         lambda.
 
-    Returns
-    -------
-    float or ndarray
+    Examples
+    --------
+    >>> float(bonus(0.5, 0.5, width=0.25, min_cost=0.1))
+    2.0
     """
     reward, cost, width = np.broadcast_arrays(reward, cost, width)
     safe = np.where(cost > 0, cost, 1.0)
@@ -279,31 +270,40 @@ def bonus(reward, cost, width, min_cost):
     return np.where(cost > 0, value, inf)[()]
 
 
-def printed_width(bandit, min_cost=None):
+def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """Delta_i mu^c_i / (2 + 2 / lambda + Delta_i): below this eps a worse arm stops looking best (Xia et al., S1-4).
+
+    An array of shape (K,), 0 for the best arms.
 
     Parameters
     ----------
     bandit : Bandit
+        As in `gaps`.
     min_cost : float, optional
         lambda, at most the smallest expected cost, which is the default.
 
-    Returns
-    -------
-    ndarray of shape (K,), 0 for the best arms
+    Examples
+    --------
+    >>> printed_width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
+    array([0.   , 0.071])
     """
     rewards, costs = _means(bandit)
     gap, _ = _gaps(rewards, costs)
     return gap * costs / (2 + 2 / _lowest(min_cost, costs) + gap)
 
 
-def width(bandit, min_cost=None):
+def width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """The largest eps at which a worse arm cannot look best while its means are within eps; ours, by bisection.
 
     Where the index at mean reward mu^r + eps and mean cost mu^c - eps meets the best ratio. The printed proof puts 1
     for min(r + eps, 1) and lambda for max(c - eps, lambda) first, which gives the smaller `printed_width`.
 
     Parameters and result as in `printed_width`.
+
+    Examples
+    --------
+    >>> width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
+    array([0.   , 0.093])
     """
     rewards, costs = _means(bandit)
     gap, best = _gaps(rewards, costs)
@@ -316,7 +316,7 @@ def width(bandit, min_cost=None):
     return np.where(gap > 0, low, 0.0)
 
 
-def tail(budget, min_cost):
+def tail(budget: float, min_cost: float) -> float:
     """T(B) (Xia et al., Eq. 8) with the smallest expected cost, L(B) (Eq. 12) with lambda: rounds after 2 B / min_cost.
 
     exp(-mu (B - mu)^2 / B) + (3 B / mu) exp(-B mu / 2) + exp(1 - 2 B mu) / mu^2. An upper bound of the expected rounds
@@ -327,36 +327,36 @@ def tail(budget, min_cost):
     budget, min_cost : float
         B above 0, and mu in (0, 1].
 
-    Returns
-    -------
-    float, in rounds
+    Examples
+    --------
+    >>> round(tail(budget=20, min_cost=0.5), 3)
+    0.809
     """
     budget = positive("budget", budget)
-    mu = number("min_cost", positive("min_cost", min_cost), 0, 1, "must be in (0, 1]")
+    mu = number("min_cost", min_cost, 0, 1, "must be in (0, 1]", above=0)
     return (exp(-mu * (budget - mu) ** 2 / budget) + 3 * budget / mu * exp(-budget * mu / 2)
             + exp(1 - 2 * budget * mu) / mu**2)
 
 
-def theorem_3(bandit, budget, min_cost=None, failures=3.0):
-    """Theorem 3 (Xia et al., Eq. 9): upper bound of Budget-UCB's regret.
+def theorem_3(bandit: Bandit, budget: float, min_cost: float | None = None, failures: float = 3.0) -> float:
+    """Theorem 3 (Xia et al., Eq. 9): upper bound of Budget-UCB's regret, in units of reward.
 
     sum_i 8 (1 + 1/lambda + Delta_i/2)^2 / (Delta_i mu^c_i) log(2B / mu_min) + (3 + T(B)) sum_i Delta_i mu^c_i + gamma,
     over the arms that are not best. Holds for B of at least mu_min, the smallest expected cost; can be negative below.
 
     Parameters
     ----------
-    bandit : Bandit
-        Expected rewards in [0, 1], costs in (0, 1].
+    bandit, min_cost
+        As in `printed_width`.
     budget : float
         B, above 0.
-    min_cost : float, optional
-        lambda, at most the smallest expected cost, which is the default.
     failures : float
         What stands for the printed 3. The printed steps add up to 4; what they estimate is 1 + `chance_failures`(K).
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> round(theorem_3(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
+    1629
     """
     rewards, costs = _means(bandit)
     gap, best = _gaps(rewards, costs)
@@ -366,13 +366,18 @@ def theorem_3(bandit, budget, min_cost=None, failures=3.0):
     return float(learning + (failures + tail(budget, smallest)) * loss.sum() + best)
 
 
-def theorem_3_sharper(bandit, budget, min_cost=None):
+def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = None) -> float:
     """Upper bound of Budget-UCB's regret by the same proof without its waste; ours.
 
     Pulls: 2 log(2B / mu_min) / eps^2 with `width` for eps, plus 1, `chance_failures` and `excess_rounds`. Together
     they cannot cost more than B + 1 in expectation, so the money goes to the worst arms first. Never above Theorem 3.
 
     Parameters and result as in `theorem_3`; the budget at least the smallest expected cost.
+
+    Examples
+    --------
+    >>> round(theorem_3_sharper(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
+    960
     """
     rewards, costs = _means(bandit)
     gap, best = _gaps(rewards, costs)
@@ -388,19 +393,20 @@ def theorem_3_sharper(bandit, budget, min_cost=None):
     return float(price @ np.diff(spent, prepend=0.0) + best)
 
 
-def informative_from(bound, best_ratio):
+def informative_from(bound: Callable[[float], float], best_ratio: float) -> float:
     """The budget from which on a bound of the regret stays below (B + 1) gamma, all that a policy can miss.
+
+    In units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30.
 
     Parameters
     ----------
-    bound : callable
-        Budget -> bound.
-    best_ratio : float
-        gamma, above 0.
+    bound, best_ratio : callable, float
+        Budget -> bound; gamma, above 0.
 
-    Returns
-    -------
-    float, in units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30
+    Examples
+    --------
+    >>> round(informative_from(lambda budget: 100 * np.log(budget), best_ratio=1.0))
+    646
     """
     best = positive("best_ratio", best_ratio)
 
@@ -415,7 +421,8 @@ def informative_from(bound, best_ratio):
     return exp(brentq(excess, grid[last], grid[last + 1]))
 
 
-def radius(t, d, noise, length, size, ridge, delta, printed=False):
+def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge: float, delta: float,
+           printed: bool = False) -> float | np.ndarray:
     """eps(t), the radius of Budget-CB's confidence balls at round t (Xia et al., Algorithm 2 and Lemma 5).
 
     C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), as the proof has it; Algorithm 2 prints
@@ -423,24 +430,21 @@ def radius(t, d, noise, length, size, ridge, delta, printed=False):
 
     Parameters
     ----------
-    t : float or array
-        Rounds, counted from 1.
-    d : int
-        Dimension.
-    noise, length, size, ridge : float
-        C, L, S and rho, above 0.
-    delta : float
-        In (0, 1).
+    t, d : float or array, int
+        Rounds, counted from 1; dimension.
+    noise, length, size, ridge, delta : float
+        C, L, S and rho, above 0; delta in (0, 1).
     printed : bool
-        Which of the two.
+        Whether as Algorithm 2 prints it.
 
-    Returns
-    -------
-    float or ndarray
+    Examples
+    --------
+    >>> round(float(radius(100, d=2, noise=0.1, length=1, size=1, ridge=1, delta=0.1)), 3)
+    1.353
     """
     d, noise, length = count("d", d), positive("noise", noise), positive("length", length)
     size, ridge = positive("size", size), positive("ridge", ridge)
-    require(0 < number("delta", delta, allowed="must be in (0, 1)") < 1, "delta", delta, "must be in (0, 1)")
+    number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
     growth, slack = d * np.log1p(np.asarray(t, float) * length**2 / (ridge * d)), 2 * log(1 / delta)
     inside = noise * np.sqrt(growth) + slack if printed else noise * np.sqrt(growth + slack)
     return inside + size * sqrt(ridge)
@@ -450,16 +454,8 @@ def radius(t, d, noise, length, size, ridge, delta, printed=False):
 class LinearBound:
     """Theorem 7's bound, term by term, in units of reward.
 
-    Attributes
-    ----------
-    learning : float
-        Delta_max times Lemma 6's pulls: infinite if two arms share the best ratio.
-    failures : float
-        2 Delta_max / lambda per ball that may miss with probability 1 / B.
-    tail : float
-        Delta_max L(B).
-    crossing : float
-        gamma, the best ratio.
+    `learning`: Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio. `failures`: 2 Delta_max /
+    lambda per ball that may miss with probability 1 / B. `tail`: Delta_max L(B). `crossing`: gamma, the best ratio.
     """
 
     learning: float
@@ -468,12 +464,13 @@ class LinearBound:
     crossing: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """The bound."""
         return self.learning + self.failures + self.tail + self.crossing
 
 
-def theorem_7(bandit, budget, ridge=None, min_cost=None, balls=1):
+def theorem_7(bandit: LinearBandit, budget: float, ridge: float | None = None, min_cost: float | None = None,
+              balls: int = 1) -> LinearBound:
     """Theorem 7 (Xia et al.): upper bound of the regret of Budget-CB with delta = 1 / B.
 
     Parameters
@@ -482,22 +479,20 @@ def theorem_7(bandit, budget, ridge=None, min_cost=None, balls=1):
         C and S are those it tells the policies, L is the length of its longest arm.
     budget : float
         B, above 1: delta is a probability below 1.
-    ridge : float, optional
-        rho, at least max(1, L^2), which is the default.
-    min_cost : float, optional
-        lambda, at most the smallest expected cost, which is the default.
+    ridge, min_cost : float, optional
+        rho, at least max(1, L^2), and lambda, at most the smallest expected cost; these are the defaults.
     balls : int
         Confidence balls that may fail: the paper counts 1, there are 2. The number with 1 is true all the same, because
         Lemma 6 wastes more than the difference.
 
-    Returns
-    -------
-    LinearBound
+    Examples
+    --------
+    >>> round(theorem_7(cb.LinearBandit([[0.5, 0.1], [0, 1]], [0.6, 0.2], [0.3, 0.4], 0.1), budget=100).crossing, 3)
+    1.684
     """
     rewards, costs = _means(bandit)
     require(bandit.linear is not None, "bandit", bandit, "must be a LinearBandit")
-    budget = number("budget", budget, allowed="must be a finite number above 1")
-    require(budget > 1, "budget", budget, "must be above 1: delta = 1 / B")
+    budget = number("budget", budget, allowed="must be a finite number above 1: delta = 1 / B", above=1)
     (vertices, noise, size), lowest = bandit.linear, _lowest(min_cost, costs)
     d, length = vertices.shape[1], float(np.linalg.norm(vertices, axis=1).max())
     least = max(1.0, length**2)

@@ -4,40 +4,33 @@ Theorems 1 to 4 with the constants that their proofs contain, repaired where the
 proofs, an instance on which Theorem 4 fails, and exact laws for two arms that judge them.
 
 Regret is quality plus cost regret, both in units of [0, 1] per round, unless a function says otherwise. In the family
-of the lower bound K is the number of dear arms, so that there are K + 1; elsewhere it is the number of arms.
+of the lower bound K is the number of expensive arms, so that there are K + 1; elsewhere it is the number of arms.
 """
 
+from collections.abc import Callable
 from math import ceil, exp, inf, log, pi, sqrt
 from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 from numba import types
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from ...checks import ROUNDING, count, number, positive, require, share
+from ...checks import ROUNDING, count, number, numbers, positive, require, share
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli, Constant
 from ..factory import GUARANTEE
+from .shared import first_from, steepest
 
 _WEIGHT = 1 / 3             # of the instance without a better arm, at which the floor is largest for T >> K
-_floats = types.float64[::1]
 
 
-def _probability(name, value):
-    return number(name, value, 0, 1, "must be in [0, 1]")
-
-
-def _pair(name, means):
-    allowed = "must be two numbers in [0, 1], the cheap arm's and the dear arm's"
-    try:
-        array = np.asarray(means, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.shape == (2,) and bool(np.all((array >= 0) & (array <= 1))), name, means, allowed)
-    return float(array[0]), float(array[1])
+def _pair(means):
+    """The means of the cheap and of the expensive arm."""
+    return numbers("means", means, 0, 1, "must be in [0, 1]", shape=(2,)).tolist()
 
 
 def _game(K, horizon):
@@ -45,89 +38,78 @@ def _game(K, horizon):
     return K, count("horizon", horizon, low=K)
 
 
-def _means(name, values, allowed="must be finite numbers, one per arm"):
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.ndim == 1 and array.size > 0 and bool(np.isfinite(array).all()), name, values, allowed)
-    return array
-
-
 # ---- Theorem 2: the lower bound ----------------------------------------------------------------------
 
-def family(K, theta, p, epsilon, better=0):
-    """Phi^a_(theta, p, epsilon) (Sinha et al., Definition 1): the instances of the lower bound.
+def family(K: int, theta: float, p: float, epsilon: float, better: int = 0) -> Bandit:
+    """Phi^a_(theta, p, epsilon) (Sinha et al., Definition 1): the instances of the lower bound, K + 1 Bernoulli arms.
 
     Arm 0 is free and has mean p; K arms cost 1 and have mean p / (1 - theta), arm a has (p + epsilon) / (1 - theta).
     With alpha = theta arm 0 is exactly good enough if there is no such arm, and not if there is.
 
     Parameters
     ----------
-    K : int
-        Number of dear arms.
-    theta : float
-        In [0, 1).
-    p : float
-        In (0, 1/2].
-    epsilon : float
-        Above 0; (p + epsilon) / (1 - theta) below 1.
-    better : int
-        a: which arm is better, 1 to K; 0 for none.
+    K, better : int
+        Number of expensive arms; a, which of them is better, 1 to K, 0 for none.
+    theta, p, epsilon : float
+        In [0, 1); in (0, 1/2]; above 0 with (p + epsilon) / (1 - theta) below 1.
 
-    Returns
-    -------
-    Bandit
-        Of K + 1 Bernoulli arms.
+    Examples
+    --------
+    >>> family(2, theta=0.5, p=0.25, epsilon=0.125, better=1).reward_means
+    array([0.25, 0.75, 0.5 ])
     """
     K, theta = count("K", K), share("theta", theta)
     _family_means(theta, p, epsilon)
     better = count("better", better, low=0)
-    require(better <= K, "better", better, f"must be at most {K}, the number of dear arms")
-    dear = [(p + epsilon if a == better else p) / (1 - theta) for a in range(1, K + 1)]
-    return Bandit([Bernoulli(p), *map(Bernoulli, dear)], [Constant(0.0), *[Constant(1.0)] * K])
+    require(better <= K, "better", better, f"must be at most {K}, the number of expensive arms")
+    others = [(p + epsilon if a == better else p) / (1 - theta) for a in range(1, K + 1)]
+    return Bandit([Bernoulli(p), *map(Bernoulli, others)], [Constant(0.0), *[Constant(1.0)] * K])
 
 
 def _family_means(theta, p, epsilon):
-    # The dear arms' means, the usual and the better one.
-    allowed = "must be in (0, 1/2]"
-    require(number("p", p, 0, 0.5, allowed) > 0, "p", p, allowed)
-    allowed = "must be above 0, and (p + epsilon) / (1 - theta) below 1"
-    require(positive("epsilon", epsilon) + p < 1 - theta, "epsilon", epsilon, allowed)
+    # The expensive arms' means, the usual and the better one.
+    number("p", p, 0, 0.5, "must be in (0, 1/2]", above=0)
+    number("epsilon", epsilon, allowed="must be above 0, and (p + epsilon) / (1 - theta) below 1", above=0,
+           below=1 - theta - p)
     return p / (1 - theta), (p + epsilon) / (1 - theta)
 
 
-def divergence(p, q):
-    """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), in nats; p and q in (0, 1), scalars or arrays."""
-    p, q = np.asarray(p, float), np.asarray(q, float)
-    require(bool(np.all((p > 0) & (p < 1) & (q > 0) & (q < 1))), "p, q", (p, q), "must be in (0, 1)")
+def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
+    """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), in nats; p and q in (0, 1), scalars or arrays.
+
+    Examples
+    --------
+    >>> round(float(divergence(0.25, 0.5)), 4)
+    0.1308
+    """
+    p, q = (numbers(name, value, 0, np.nextafter(1, 0), "must be in (0, 1)", above=0)
+            for name, value in (("p", p), ("q", q)))
     return (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))[()]
 
 
-def lemma_1(K, horizon, p):
+def lemma_1(K: int, horizon: int, p: float) -> float:
     """Lemma 1 (Sinha et al.) with the constant of its proof: epsilon T / 2 - epsilon^4 T^2 / (4 p K (1 - epsilon)).
 
     No policy's regret is smaller on all of Phi_(0, p, epsilon), with epsilon = (p / 2) (K / T)^(1/3) and alpha = 0.
 
     Parameters
     ----------
-    K : int
-        Number of dear arms.
-    horizon : int
-        T, at least K.
+    K, horizon : int
+        Number of expensive arms; T, rounds, at least K.
     p : float
         In (0, 1/2].
 
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(lemma_1(K=2, horizon=10_000, p=0.5), 1)
+    71.9
     """
     K, T = _game(K, horizon)
     _family_means(0.0, p, epsilon := p / 2 * (K / T) ** (1 / 3))
     return epsilon * T / 2 - epsilon**4 * T**2 / (4 * p * K * (1 - epsilon))
 
 
-def theorem_2(K, horizon, alpha):
+def theorem_2(K: int, horizon: int, alpha: float) -> float:
     """Theorem 2 (Sinha et al.) with the constant of its proof: 0.004 (1 - alpha)^2 K^(1/3) T^(2/3).
 
     Lemma 1 with p = (1 - alpha) / 3, over the 9.5 C / delta coins that a Bernoulli factory takes in place of one, where
@@ -135,84 +117,64 @@ def theorem_2(K, horizon, alpha):
 
     Parameters
     ----------
-    K : int
-        Number of dear arms.
-    horizon : int
-        T, at least K.
-    alpha : float
-        In [0, 1).
+    K, horizon, alpha : int, int, float
+        As in `lemma_1`; the share of the best reward that may be lost, in [0, 1).
 
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(theorem_2(K=2, horizon=10_000, alpha=0.1), 2)
+    2.07
     """
     if share("alpha", alpha) == 0:
         return lemma_1(K, horizon, 0.5)
     return lemma_1(K, horizon, (1 - alpha) / 3) * 0.5 * (1 - alpha) / GUARANTEE
 
 
-def floor_on(K, horizon, alpha, p, epsilon, weight=0.5):
+def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weight: float = 0.5) -> float:
     """A regret that every policy has on some instance of Phi_(alpha, p, epsilon); ours, without a factory.
 
-    With w the weight of the instance without a better arm, kl the divergence of a dear arm's two means:
-    (1 - w) epsilon T - ((1 - w) epsilon T)^2 kl / (8 K (w - (1 - w) epsilon)).
+    With w the weight of the instance without a better arm, kl the divergence of an expensive arm's two means:
+    (1 - w) epsilon T - ((1 - w) epsilon T)^2 kl / (8 K (w - (1 - w) epsilon)), negative where T is too large for so
+    large an epsilon.
 
     Parameters
     ----------
-    K : int
-        Number of dear arms.
-    horizon : int
-        T, rounds.
-    alpha, p, epsilon : float
-        As theta, p and epsilon in `family`.
-    weight : float
-        In (0, 1), and above epsilon / (1 + epsilon).
+    K, horizon, alpha
+        As in `theorem_2`.
+    p, epsilon, weight : float
+        As in `family`; in (0, 1), and above epsilon / (1 + epsilon).
 
-    Returns
-    -------
-    float
-        Negative where T is too large for so large an epsilon.
+    Examples
+    --------
+    >>> round(floor_on(K=2, horizon=1000, alpha=0.1, p=0.4, epsilon=0.05), 2)
+    24.49
     """
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
     usual, better = _family_means(alpha, p, epsilon)
-    allowed = "must be in (0, 1), above epsilon / (1 + epsilon)"
-    require(epsilon / (1 + epsilon) < number("weight", weight, 0, 1, allowed) < 1, "weight", weight, allowed)
+    number("weight", weight, allowed="must be in (0, 1), above epsilon / (1 + epsilon)",
+           above=epsilon / (1 + epsilon), below=1)
     due = (1 - weight) * epsilon * T
     return float(due - due**2 * divergence(usual, better) / (8 * K * (weight - (1 - weight) * epsilon)))
 
 
 class Floor(NamedTuple):
-    """A lower bound of every policy's largest regret, and the family that shows it.
-
-    Attributes
-    ----------
-    value : float
-    p, epsilon : float
-        Of the family Phi_(alpha, p, epsilon).
-    """
+    """A lower bound `value` of every policy's largest regret, and the family Phi_(alpha, p, epsilon) that shows it."""
 
     value: float
     p: float
     epsilon: float
 
 
-def theorem_2_repaired(K, horizon, alpha):
+def theorem_2_repaired(K: int, horizon: int, alpha: float) -> Floor:
     """Theorem 2 repaired: about 0.397 (1 - alpha)^(2/3) K^(1/3) T^(2/3) for T >> K / (1 - alpha); ours.
 
-    `floor_on` with weight 1/3 and dear arms of means (1 - e) / 2 and (1 + e) / 2, at the best e.
+    `floor_on` with weight 1/3 and expensive arms of means (1 - e) / 2 and (1 + e) / 2, at the best e. Parameters as in
+    `theorem_2`.
 
-    Parameters
-    ----------
-    K : int
-        Number of dear arms.
-    horizon : int
-        T, rounds.
-    alpha : float
-        In [0, 1).
-
-    Returns
-    -------
-    Floor
+    Examples
+    --------
+    >>> np.round(theorem_2_repaired(K=2, horizon=10_000, alpha=0.1), 2)
+    array([210.07,   0.43,   0.04])
     """
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
 
@@ -228,23 +190,25 @@ def theorem_2_repaired(K, horizon, alpha):
 @nb.njit(types.float64(types.int64, types.float64, types.float64, types.float64, types.float64, types.float64),
          cache=True, nogil=True, error_model="numpy")
 def _stopping(T, usual, better, loss, weight, price):
-    """Optimal stopping: after s successes in n pulls of the dear arm, stay with the free arm or pull once more."""
+    """Optimal stopping: after s successes in n pulls of the other arm, stay with the free arm or pull once more."""
     up, down = log(better / usual), log((1.0 - better) / (1.0 - usual))
     value, prior = np.zeros(T + 2), log((1.0 - weight) / weight)
     for n in range(T - 1, -1, -1):
         for s in range(n + 1):
-            dearer = 1.0 / (1.0 + exp(-(prior + s * up + (n - s) * down)))      # probability that the arm is better
-            q = (1.0 - dearer) * usual + dearer * better
-            on = (1.0 - dearer) * price + q * value[s + 1] + (1.0 - q) * value[s]
-            value[s] = min(dearer * loss * (T - n), on)
+            chance = 1.0 / (1.0 + exp(-(prior + s * up + (n - s) * down)))      # probability that the arm is better
+            q = (1.0 - chance) * usual + chance * better
+            on = (1.0 - chance) * price + q * value[s + 1] + (1.0 - q) * value[s]
+            value[s] = min(chance * loss * (T - n), on)
     return value[0]
 
 
-def bayes_regret(horizon, alpha, p, epsilon, weight=0.5, price=1.0):
-    """The smallest mean regret over Phi^0 and Phi^1 with one dear arm, of all policies, exactly.
+def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: float = 0.5,
+                 price: float = 1.0) -> float:
+    """The smallest mean regret over Phi^0 and Phi^1 with one expensive arm, of all policies, exactly.
 
-    The free arm's mean is the same on both, so that it teaches nothing: the best policy pulls the dear arm first, and
-    stops for good when it pays no longer. By dynamic programming over pulls and successes.
+    The free arm's mean is the same on both, so that it teaches nothing: the best policy pulls the expensive arm first,
+    and stops for good when it pays no longer. By dynamic programming over pulls and successes. No policy's larger
+    regret of the two is below it.
 
     Parameters
     ----------
@@ -252,50 +216,41 @@ def bayes_regret(horizon, alpha, p, epsilon, weight=0.5, price=1.0):
         T, at most 20,000: it takes about 5 ns times T^2.
     alpha, p, epsilon : float
         As theta, p and epsilon in `family`.
-    weight : float
-        Prior probability of Phi^0, in (0, 1).
-    price : float
-        Cost of the dear arm, in (0, 1].
+    weight, price : float
+        Prior probability of Phi^0, in (0, 1); cost of the expensive arm, in (0, 1].
 
-    Returns
-    -------
-    float
-        No policy's larger regret of the two is below it.
+    Examples
+    --------
+    >>> print(round(bayes_regret(1000, alpha=0.1, p=0.4, epsilon=0.1), 2))
+    37.72
     """
     T, alpha = count("horizon", horizon), share("alpha", alpha)
     require(T <= 20_000, "horizon", T, "must be at most 20,000")
     usual, better = _family_means(alpha, p, epsilon)
-    allowed = "must be in (0, 1)"
-    require(0 < number("weight", weight, 0, 1, allowed) < 1, "weight", weight, allowed)
-    allowed = "must be in (0, 1]"
-    require(number("price", price, 0, 1, allowed) > 0, "price", price, allowed)
+    number("weight", weight, allowed="must be in (0, 1)", above=0, below=1)
+    number("price", price, 0, 1, "must be in (0, 1]", above=0)
     return _stopping(T, usual, better, float(epsilon), float(weight), float(price))
 
 
 # ---- Theorem 1: Thompson sampling ---------------------------------------------------------------------
 
-def theorem_1_instance(K, alpha, horizon, quality=0.5, shift=0.0):
-    """Theorem 1's instance (Sinha et al., Appendix C) with a q that works for every alpha: any.
+def theorem_1_instance(K: int, alpha: float, horizon: int, quality: float = 0.5, shift: float = 0.0) -> Bandit:
+    """Theorem 1's instance (Sinha et al., Appendix C) with any q: each works for every alpha.
 
     Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q. Rewards are deterministic. The
     paper has q = d / ((1 - alpha) sqrt(T)), with which q is the largest mean for alpha >= 1/2 only.
 
     Parameters
     ----------
-    K : int
-        Number of arms, 2 or more.
-    alpha : float
-        In [0, 1).
-    horizon : int
-        T, at least K.
-    quality : float
-        q, in (0, 1].
-    shift : float
-        d, in [0, alpha q sqrt(T)]; with 0 the instance is the same for every T.
+    K, horizon, alpha : int, int, float
+        Number of arms, 2 or more; T, rounds, at least K; in [0, 1).
+    quality, shift : float
+        q, in (0, 1]; d, in [0, alpha q sqrt(T)]: with 0 the instance is the same for every T.
 
-    Returns
-    -------
-    Bandit
+    Examples
+    --------
+    >>> theorem_1_instance(3, alpha=0.5, horizon=100).reward_means
+    array([0.25, 0.5 , 0.5 ])
     """
     mean, quality = _border(K, alpha, horizon, quality, shift)
     return Bandit([Constant(mean), *[Constant(quality)] * (K - 1)], [Constant(0.0), *[Constant(1.0)] * (K - 1)])
@@ -304,14 +259,14 @@ def theorem_1_instance(K, alpha, horizon, quality=0.5, shift=0.0):
 def _border(K, alpha, horizon, quality, shift):
     K, alpha = count("K", K, low=2), share("alpha", alpha)
     T = count("horizon", horizon, low=K)
-    allowed = "must be in (0, 1]"
-    require(number("quality", quality, 0, 1, allowed) > 0, "quality", quality, allowed)
+    number("quality", quality, 0, 1, "must be in (0, 1]", above=0)
     most = alpha * quality * sqrt(T)
     number("shift", shift, 0, most, f"must be in [0, alpha q sqrt(T)] = [0, {most:g}]")
     return min((1 - alpha) * quality + shift / sqrt(T), quality), float(quality)
 
 
-def theorem_1_repaired(K, horizon, alpha, quality=0.5, shift=0.0, prior_sd=inf, noise_sd=1.0):
+def theorem_1_repaired(K: int, horizon: int, alpha: float, quality: float = 0.5, shift: float = 0.0,
+                       prior_sd: float = inf, noise_sd: float = 1.0) -> float:
     """Theorem 1 repaired: CS-TS with normal posteriors has at least this cost regret on `theorem_1_instance`; ours.
 
     K - 1 + (T - K) (1 - Phi(z)^(K - 1)) / 2 with z = d / (1 - alpha) sqrt(1 / (T s0^2) + 1 / sn^2)
@@ -322,14 +277,14 @@ def theorem_1_repaired(K, horizon, alpha, quality=0.5, shift=0.0, prior_sd=inf, 
     ----------
     K, horizon, alpha, quality, shift
         As in `theorem_1_instance`.
-    prior_sd : float
-        s0, standard deviation of the normal prior with mean 0; infinite for a flat one.
-    noise_sd : float
-        sn, standard deviation that the policy believes rewards to have.
+    prior_sd, noise_sd : float
+        s0, standard deviation of the normal prior with mean 0, infinite for a flat one; sn, that which the policy
+        believes rewards to have.
 
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> theorem_1_repaired(K=2, horizon=1002, alpha=0.1)
+    251.0
     """
     _border(K, alpha, horizon, quality, shift)
     noise = positive("noise_sd", noise_sd)
@@ -341,17 +296,17 @@ def theorem_1_repaired(K, horizon, alpha, quality=0.5, shift=0.0, prior_sd=inf, 
     return K - 1 + (horizon - K) * (1 - float(ndtr(z)) ** (K - 1)) / 2
 
 
-def theorem_1(K, horizon, alpha, shift, prior_sd=1.0, noise_sd=1.0):
+def theorem_1(K: int, horizon: int, alpha: float, shift: float, prior_sd: float = 1.0, noise_sd: float = 1.0) -> float:
     """T min{x / 2, g / 4}, the lower bound that Theorem 1's proof gives (Sinha et al., Appendix C), at its best s.
 
-    With x = s sqrt(K): dear arms are pulled more than x T times with a probability of at least 1/2, or the T g(K) / 4
-    at the end of the proof holds. The paper leaves s open; g falls with it, and the bound is largest where both agree.
+    With x = s sqrt(K): expensive arms are pulled more than x T times with a probability of at least 1/2, or the
+    T g(K) / 4 at the end of the proof holds. The paper leaves s open; g falls with it, and the bound is largest where
+    both agree. Parameters as in `theorem_1_repaired`; `shift` is above 0.
 
-    Parameters as in `theorem_1_repaired`; `shift` is above 0.
-
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(theorem_1(K=2, horizon=1000, alpha=0.1, shift=0.1), 1)
+    17.4
     """
     K, alpha, T = count("K", K), share("alpha", alpha), count("horizon", horizon)
     precision = 1 / positive("prior_sd", prior_sd) ** 2 + 1 / positive("noise_sd", noise_sd) ** 2
@@ -363,10 +318,15 @@ def theorem_1(K, horizon, alpha, shift, prior_sd=1.0, noise_sd=1.0):
     return T * brentq(lambda x: x / 2 - g(x) / 4, 0.0, 0.5) / 2
 
 
-def ucb_share(alpha):
-    """Share of rounds in which CS-UCB pulls the dear arm on `theorem_1_instance`, K = 2 and d = 0, as T grows; ours.
+def ucb_share(alpha: float) -> float:
+    """Share of rounds in which CS-UCB pulls the expensive arm on `theorem_1_instance`, K = 2, d = 0, as T grows; ours.
 
     The radii keep T_1 = (1 - alpha)^2 T_0, so that it is (1 - alpha)^2 / (1 + (1 - alpha)^2).
+
+    Examples
+    --------
+    >>> ucb_share(alpha=0.5)
+    0.2
     """
     odds = (1 - share("alpha", alpha)) ** 2
     return odds / (1 + odds)
@@ -375,18 +335,13 @@ def ucb_share(alpha):
 # ---- Theorem 3: explore, then commit -------------------------------------------------------------------
 
 class Regrets(NamedTuple):
-    """Bounds or expectations of the two regrets.
-
-    Attributes
-    ----------
-    quality, cost : float
-    """
+    """Bounds or expectations of the two regrets, `quality` and `cost`."""
 
     quality: float
     cost: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Their sum."""
         return self.quality + self.cost
 
@@ -403,7 +358,7 @@ def _known(costs):
     return costs == "known"
 
 
-def theorem_3(K, horizon, alpha=0.0, pulls=None, costs="known"):
+def theorem_3(K: int, horizon: int, alpha: float = 0.0, pulls: float | None = None, costs: str = "known") -> Regrets:
     """Theorem 3 (Sinha et al.) with the constants of its proof: upper bounds of CS-ETC's regrets.
 
     Quality: K tau + 4 T sqrt(2 log T / tau) + 2 / T. Cost: K tau + 2 / T, and for Algorithm 3, which the paper says has
@@ -411,20 +366,17 @@ def theorem_3(K, horizon, alpha=0.0, pulls=None, costs="known"):
 
     Parameters
     ----------
-    K : int
-        Number of arms.
-    horizon : int
-        T, at least K.
-    alpha : float
-        In [0, 1); the printed bound does not depend on it.
+    K, horizon, alpha : int, int, float
+        Number of arms; T, rounds, at least K; in [0, 1), on which the printed bound does not depend.
     pulls : float, optional
         tau, exploration pulls of each arm; (T / K)^(2/3) by default, not rounded.
     costs : {"known", "unknown"}
         Algorithm 2 or 3.
 
-    Returns
-    -------
-    Regrets
+    Examples
+    --------
+    >>> np.round(theorem_3(K=2, horizon=10_000))
+    array([10625.,   585.])
     """
     K, T = _game(K, horizon)
     share("alpha", alpha)
@@ -434,14 +386,18 @@ def theorem_3(K, horizon, alpha=0.0, pulls=None, costs="known"):
     return Regrets(K * tau + 4 * error + failure, K * tau + (0.0 if known else 2 * error) + failure)
 
 
-def theorem_3_repaired(K, horizon, alpha, pulls=None, costs="known"):
+def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None = None,
+                       costs: str = "known") -> Regrets:
     """Theorem 3 with alpha, and with the radius of the arm that is pulled, which shrinks; ours.
 
     Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T and cost: K tau + 2 / T, where
     R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is the sum of the radii of the pulled arms, twice. Unknown
-    costs add R once more, to the cost.
+    costs add R once more, to the cost. Parameters and result as in `theorem_3`.
 
-    Parameters and result as in `theorem_3`.
+    Examples
+    --------
+    >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))
+    array([6622.,  585.])
     """
     K, T = _game(K, horizon)
     alpha, tau, known = share("alpha", alpha), _pulls(K, T, pulls), _known(costs)
@@ -451,35 +407,33 @@ def theorem_3_repaired(K, horizon, alpha, pulls=None, costs="known"):
     return Regrets(quality + failure, K * tau + (0.0 if known else radii) + failure)
 
 
-def best_pulls(K, horizon, alpha):
-    """The tau at which the larger terms of `theorem_3_repaired` are smallest.
+def best_pulls(K: int, horizon: int, alpha: float) -> float:
+    """The tau at which the larger terms of `theorem_3_repaired` are smallest, at least 1, at most T / K.
 
     It is ((1 - alpha) T sqrt(2 log T) / ((2 - alpha) K))^(2/3). With it the bound grows like
-    ((1 - alpha) T)^(2/3) (K log T)^(1/3): the logarithm has the power 1/3, not 1/2.
+    ((1 - alpha) T)^(2/3) (K log T)^(1/3): the logarithm has the power 1/3, not 1/2. Parameters as in `theorem_3`.
 
-    Parameters as in `theorem_3`.
-
-    Returns
-    -------
-    float, at least 1, at most T / K
+    Examples
+    --------
+    >>> round(best_pulls(K=2, horizon=10_000, alpha=0.1))
+    469
     """
     K, T = _game(K, horizon)
     alpha = share("alpha", alpha)
     return min(max(((1 - alpha) * T * sqrt(2 * log(T)) / ((2 - alpha) * K)) ** (2 / 3), 1.0), T / K)
 
 
-def etc_floor(K, horizon, alpha, pulls=None):
+def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) -> float:
     """A regret that CS-ETC does have on `etc_hard`: the sqrt(log T) of Theorem 3 is the algorithm's; ours.
 
     (1 - alpha) sqrt(2 log T / tau) (T - (K - 1) tau) (1 - T^-3): the cheap arm is short of the tolerated reward by the
-    first two factors, and is excluded only if its own confidence bound fails.
+    first two factors, and is excluded only if its own confidence bound fails. It is 0 if there is no such instance,
+    because the radius exceeds 1. Parameters as in `theorem_3`.
 
-    Parameters as in `theorem_3`.
-
-    Returns
-    -------
-    float
-        0 if there is no such instance, because the radius exceeds 1.
+    Examples
+    --------
+    >>> round(etc_floor(K=2, horizon=10_000, alpha=0.1))
+    2193
     """
     K, T = _game(K, horizon)
     alpha, tau = share("alpha", alpha), _pulls(K, T, pulls)
@@ -487,14 +441,15 @@ def etc_floor(K, horizon, alpha, pulls=None):
     return (1 - alpha) * radius * (T - (K - 1) * tau) * (1 - T**-3.0) if radius <= 1 else 0.0
 
 
-def etc_hard(K, horizon, alpha, pulls):
+def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
     """Arms that CS-ETC cannot tell apart: a free one of mean (1 - alpha) (1 - sqrt(2 log T / tau)), others always pay.
 
     Parameters as in `theorem_3`, but `pulls` is a whole number.
 
-    Returns
-    -------
-    Bandit
+    Examples
+    --------
+    >>> etc_hard(K=2, horizon=10_000, alpha=0.1, pulls=100).reward_means.round(3)
+    array([0.514, 1.   ])
     """
     K, T = _game(K, horizon)
     radius = sqrt(2 * log(T) / _pulls(K, T, count("pulls", pulls)))
@@ -503,63 +458,53 @@ def etc_hard(K, horizon, alpha, pulls):
                   [Constant(0.0), *[Constant(1.0)] * (K - 1)])
 
 
-def informative_from(K, alpha, bound=theorem_3):
+def informative_from(K: int, alpha: float, bound: Callable[[int, int, float], Regrets] = theorem_3) -> int:
     """The first T, from 100 K on, at which a bound is below (1 - alpha) T: always pulling the cheapest arm keeps that.
 
     Parameters
     ----------
-    K : int
-    alpha : float
-        In [0, 1).
+    K, alpha : int, float
+        As in `theorem_3`.
     bound : callable
         (K, T, alpha) -> Regrets; its total over T falls, once T is above 100 K.
 
-    Returns
-    -------
-    int
+    Examples
+    --------
+    >>> informative_from(2, alpha=0.5, bound=lambda K, T, alpha: Regrets(T**0.5, 100 * K))
+    443
     """
     K, alpha = count("K", K), share("alpha", alpha)
 
     def says_something(T):
         return bound(K, T, alpha).total < (1 - alpha) * T
 
-    low = high = 100 * K
-    while not says_something(high):
-        low, high = high, 2 * high
-        require(high < 2**200, "bound", bound, "must fall below (1 - alpha) T for some T")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if says_something(middle) else (middle, high)
-    return high
+    first = first_from(says_something, 100 * K, 2**200)
+    require(first < inf, "bound", bound, "must fall below (1 - alpha) T for some T")
+    return first
 
 
-def leaves(means, alpha, horizon, pulls=None):
-    """Upper bound of the probability that CS-ETC ever pulls the dear one of two Bernoulli arms again; ours.
+def leaves(means: ArrayLike, alpha: float, horizon: int, pulls: int | None = None) -> float:
+    """Upper bound of the probability that CS-ETC pulls the expensive of two Bernoulli arms after exploring; ours.
 
-    Again: after the exploration.
-
-    That takes an estimate of the cheap arm below its confidence bound, T^-3 at most over all rounds, or one of the dear
-    arm, from tau pulls, of at least mu_cheap / (1 - alpha) + sqrt(2 log T / tau).
+    That takes an estimate of the cheap arm below its confidence bound, T^-3 at most over all rounds, or one of the
+    expensive arm, from tau pulls, of at least mu_cheap / (1 - alpha) + sqrt(2 log T / tau).
 
     Parameters
     ----------
     means : sequence of 2 floats
-        Expected rewards of the cheap and of the dear arm.
-    alpha : float
-        In [0, 1).
-    horizon : int
-        T, 2 or more.
-    pulls : int, optional
-        tau; (T / 2)^(2/3) rounded by default.
+        Expected rewards of the cheap and of the expensive arm.
+    alpha, horizon, pulls : float, int, int (optional)
+        In [0, 1); T, 2 or more; tau, (T / 2)^(2/3) rounded by default.
 
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(leaves((0.5, 0.9), alpha=0.1, horizon=5000), 3)
+    0.954
     """
-    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
+    (cheap, expensive), alpha, (_, T) = _pair(means), share("alpha", alpha), _game(2, horizon)
     tau = _whole_pulls(T, pulls)
     needed = tau * (cheap / (1 - alpha) + sqrt(2 * log(T) / tau))
-    return min(float(binom.sf(ceil(needed - 1e-9) - 1, tau, dear)) + T**-3.0, 1.0)
+    return min(float(binom.sf(ceil(needed - 1e-9) - 1, tau, expensive)) + T**-3.0, 1.0)
 
 
 def _whole_pulls(T, pulls):
@@ -570,24 +515,25 @@ def _whole_pulls(T, pulls):
     return tau
 
 
-def sees_from(means, alpha, at_once=False):
+def sees_from(means: ArrayLike, alpha: float, at_once: bool = False) -> float:
     """The first T at which CS-ETC excludes a cheap arm that is not good enough, if estimates equal means; ours.
+
+    A whole number, or inf if the cheap arm is good enough.
 
     Parameters
     ----------
-    means : sequence of 2 floats
-        Expected rewards of the cheap and of the dear arm; two arms.
-    alpha : float
-        In [0, 1).
+    means, alpha
+        As in `leaves`.
     at_once : bool
         Whether right after the exploration, when the cheap arm has tau pulls, or by the end, when it has T - tau.
 
-    Returns
-    -------
-    int, or inf if the cheap arm is good enough
+    Examples
+    --------
+    >>> sees_from((0.25, 0.75), alpha=0.0)
+    1738
     """
-    (cheap, dear), alpha = _pair("means", means), share("alpha", alpha)
-    gap = (1 - alpha) * dear - cheap
+    (cheap, expensive), alpha = _pair(means), share("alpha", alpha)
+    gap = (1 - alpha) * expensive - cheap
     if gap <= ROUNDING:
         return inf
 
@@ -595,100 +541,90 @@ def sees_from(means, alpha, at_once=False):
         tau, width = (T / 2) ** (2 / 3), sqrt(2 * log(T))
         return width * ((1 - alpha) / sqrt(tau) + 1 / sqrt(tau if at_once else T - tau)) < gap
 
-    low, high = 2, 4
-    while not excluded(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if excluded(middle) else (middle, high)
-    return high
+    return first_from(excluded, 3, 2**400)
 
 
 # ---- Theorem 4: consistent costs ---------------------------------------------------------------------
 
-def consistency(reward_means, costs):
+def consistency(reward_means: ArrayLike, costs: ArrayLike) -> float:
     """The smallest delta with |c_i - c_j| <= delta |mu_i - mu_j| for all arms (Sinha et al., Theorem 4).
 
-    Parameters
-    ----------
-    reward_means, costs : sequence of K floats
+    Takes K means and K costs; infinite if two arms differ in cost alone.
 
-    Returns
-    -------
-    float; infinite if two arms differ in cost alone
+    Examples
+    --------
+    >>> consistency([0.25, 0.75], [0.0, 1.0])
+    2.0
     """
-    means, prices = _means("reward_means", reward_means), _means("costs", costs)
-    require(prices.shape == means.shape, "costs", costs, f"must be as many as reward_means, {len(means)}")
-    rise, run = (np.abs(np.subtract.outer(values, values)) for values in (prices, means))
-    with np.errstate(divide="ignore"):
-        return float(np.divide(rise, run, out=np.zeros_like(rise), where=rise > 0).max())
+    means = numbers("reward_means", reward_means, shape=("K",))
+    return steepest(numbers("costs", costs, shape=means.shape), means)
 
 
-def theorem_4(K, horizon, delta):
+def theorem_4(K: int, horizon: int, delta: float) -> Regrets:
     """Theorem 4 (Sinha et al.) with the constants of its proof: upper bounds of CS-UCB's regrets.
 
     sqrt(8 K T log T) for quality, true for every alpha and whatever the costs; delta times that for cost, true if no
-    dearer arm is better than the optimal one, as with alpha = 0, and false in general. Both have K + 2 / T more, for
-    the last pull of each arm and for confidence bounds that fail.
+    more expensive arm is better than the optimal one, as with alpha = 0, and false in general. Both have K + 2 / T
+    more, for the last pull of each arm and for confidence bounds that fail.
 
     Parameters
     ----------
-    K : int
-        Number of arms.
-    horizon : int
-        T, at least K.
-    delta : float
-        As in `consistency`, above 0.
+    K, horizon, delta : int, int, float
+        As in `theorem_3`; as in `consistency`, above 0.
 
-    Returns
-    -------
-    Regrets
+    Examples
+    --------
+    >>> np.round(theorem_4(K=2, horizon=10_000, delta=2))
+    array([1216., 2430.])
     """
     K, T = _game(K, horizon)
     root = sqrt(8 * K * T * log(T))
     return Regrets(root + K + 2 / T, positive("delta", delta) * root + K + 2 / T)
 
 
-def ucb_two_arms(horizon, alpha, margin):
-    """Upper bound of CS-UCB's expected pulls of the dear one of two arms, the cheap one being good enough; ours.
+def ucb_two_arms(horizon: int, alpha: float, margin: float) -> float:
+    """Upper bound of CS-UCB's expected pulls of the expensive one of two arms if the cheap one is good enough; ours.
 
     1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, and never more than T.
 
     Parameters
     ----------
-    horizon : int
-        T, 2 or more.
-    alpha : float
-        In [0, 1).
-    margin : float
-        g, by how much the cheap arm's mean exceeds the tolerated reward; above 0.
+    horizon, alpha, margin : int, float, float
+        T, 2 or more; in [0, 1); g, by how much the cheap arm's mean exceeds the tolerated reward, above 0.
 
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(ucb_two_arms(10_000, alpha=0.1, margin=0.25))
+    956
     """
     T, alpha = count("horizon", horizon, low=2), share("alpha", alpha)
     return min(1 + 8 * ((1 - alpha) / positive("margin", margin)) ** 2 * log(T) + 2 / T, float(T))
 
 
-def counterexample():
+def counterexample() -> Bandit:
     """Three fixed arms, consistent with delta = 5, on which CS-UCB's cost regret is linear if alpha = 0.1; ours.
 
     Means 0.82, 0.9 and 0.5 at costs 0, 0.4 and 1: arm 0 is optimal by a margin of 0.01. Arm 2 is pulled once and never
     again, so that its upper bound stays at 1 and the bar at 0.9, which arm 1 takes and arm 0 does not.
 
-    Returns
-    -------
-    Bandit
+    Examples
+    --------
+    >>> counterexample().cost_means
+    array([0. , 0.4, 1. ])
     """
     return Bandit([Bernoulli(0.82), Bernoulli(0.9), Bernoulli(0.5)], [Constant(0.0), Constant(0.4), Constant(1.0)])
 
 
-def counterexample_pulls(horizon):
-    """Lower bound of CS-UCB's expected pulls of arm 1 of `counterexample`, alpha = 0.1; ours.
+def counterexample_pulls(horizon: int) -> float:
+    """Lower bound of CS-UCB's expected pulls of arm 1 of `counterexample` in T = `horizon` rounds, alpha = 0.1; ours.
 
     (1 - 2 / T^2) (T - 2 - 8 log T / 0.08^2): while the confidence bounds hold, arm 0 is pulled only if its radius is at
     least half of the 0.08 that it is below the bar.
+
+    Examples
+    --------
+    >>> round(counterexample_pulls(100_000))
+    85607
     """
     T = count("horizon", horizon, low=3)
     return max((1 - 2 / T**2) * (T - 2 - 8 * log(T) / 0.08**2), 0.0)
@@ -696,90 +632,32 @@ def counterexample_pulls(horizon):
 
 # ---- two Bernoulli arms, exactly -----------------------------------------------------------------------
 
-def commit_once(means, alpha, horizon, pulls=None, price=1.0):
+def commit_once(means: ArrayLike, alpha: float, horizon: int, pulls: int | None = None, price: float = 1.0) -> Regrets:
     """Expected regrets of committing once, on two Bernoulli arms of which the first is free; exact.
 
     tau pulls of each arm; then the cheap one for good if its upper bound is at least 1 - alpha times the larger lower
-    bound, else the dear one (Sinha et al., section 4, last paragraph).
+    bound, else the expensive one (Sinha et al., section 4, last paragraph).
 
     Parameters
     ----------
     means, alpha, horizon, pulls
         As in `leaves`.
     price : float
-        Cost of the dear arm, in [0, 1].
+        Cost of the expensive arm, in [0, 1].
 
-    Returns
-    -------
-    Regrets
+    Examples
+    --------
+    >>> np.round(commit_once((0.5, 0.9), alpha=0.1, horizon=5000), 1)
+    array([1493.,    0.])
     """
-    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
-    tau, price = _whole_pulls(T, pulls), _probability("price", price)
+    (cheap, expensive), alpha, (_, T) = _pair(means), share("alpha", alpha), _game(2, horizon)
+    tau, price = _whole_pulls(T, pulls), number("price", price, 0, 1, "must be in [0, 1]")
     radius, wins = sqrt(2 * log(T) / tau), np.arange(tau + 1)
     bar = (1 - alpha) * np.maximum(wins / tau - radius, 0)          # its own lower bound never excludes the cheap arm
     needed = np.ceil(tau * (bar * (1 - ROUNDING) - radius))
-    stays = binom.pmf(wins, tau, dear) @ binom.sf(needed - 1, tau, cheap)
-    dear_pulls = tau + (T - 2 * tau) * (1 - stays)
-    tolerated = (1 - alpha) * max(cheap, dear)
+    stays = binom.pmf(wins, tau, expensive) @ binom.sf(needed - 1, tau, cheap)
+    pulls_of_it = tau + (T - 2 * tau) * (1 - stays)
+    tolerated = (1 - alpha) * max(cheap, expensive)
     good = cheap >= tolerated * (1 - ROUNDING)
-    short = max(tolerated - cheap, 0.0) * (not good), max(tolerated - dear, 0.0)
-    return Regrets(float((T - dear_pulls) * short[0] + dear_pulls * short[1]), float(dear_pulls * price * good))
-
-
-@nb.njit(_floats(types.float64, types.float64, types.float64, types.int64, types.int64, types.boolean),
-         cache=True, nogil=True, error_model="numpy")
-def _play(cheap, dear, alpha, T, tau, lower):
-    """Expected pulls of the dear arm in each round. A state: pulls and successes of the cheap arm, of the dear."""
-    mass, new = np.zeros((T + 1, T + 1, T + 1)), np.zeros((T + 1, T + 1, T + 1))
-    expected, width = np.zeros(T), 2.0 * log(T)
-    mass[0, 0, 0] = 1.0
-    for t in range(T):
-        new[:t + 2, :t + 2, :t + 2] = 0.0
-        for n in range(t + 1):
-            for s in range(n + 1):
-                for r in range(t - n + 1):
-                    m = mass[n, s, r]
-                    if m == 0.0:
-                        continue
-                    first = t % 2 == 0
-                    if t >= 2 * tau:
-                        a, b = sqrt(width / n), sqrt(width / (t - n))
-                        x, y = min(s / n + a, 1.0), min(r / (t - n) + b, 1.0)
-                        best = max(s / n - a, r / (t - n) - b, 0.0) if lower else max(x, y)
-                        first = x >= (1.0 - alpha) * best * (1.0 - ROUNDING)
-                    if first:
-                        new[n + 1, s + 1, r] += m * cheap
-                        new[n + 1, s, r] += m * (1.0 - cheap)
-                    else:
-                        expected[t] += m
-                        new[n, s, r + 1] += m * dear
-                        new[n, s, r] += m * (1.0 - dear)
-        mass, new = new, mass
-    return expected
-
-
-def dear_pulls(means, alpha, horizon, pulls=None, bounds="lower"):
-    """Expected pulls of the dear one of two Bernoulli arms, round by round, exact: CS-ETC, or CS-UCB.
-
-    Parameters
-    ----------
-    means : sequence of 2 floats
-        Expected rewards of the cheap and of the dear arm.
-    alpha : float
-        In [0, 1).
-    horizon : int
-        T, 2 to 120: it takes about T^4 / 24 steps.
-    pulls : int, optional
-        tau, at the start, turn by turn, cheap arm first; (T / 2)^(2/3) rounded by default. CS-UCB has 1.
-    bounds : {"lower", "upper"}
-        What the bar is made of: 1 - alpha times the largest lower bound (CS-ETC), or upper bound (CS-UCB).
-
-    Returns
-    -------
-    ndarray of shape (T,)
-        Probability that the dear arm is pulled in each round.
-    """
-    (cheap, dear), alpha, (_, T) = _pair("means", means), share("alpha", alpha), _game(2, horizon)
-    require(T <= 120, "horizon", T, "must be at most 120")
-    require(bounds in ("lower", "upper"), "bounds", bounds, "must be 'lower' or 'upper'")
-    return _play(cheap, dear, alpha, T, _whole_pulls(T, pulls), bounds == "lower")
+    short = max(tolerated - cheap, 0.0) * (not good), max(tolerated - expensive, 0.0)
+    return Regrets(float((T - pulls_of_it) * short[0] + pulls_of_it * short[1]), float(pulls_of_it * price * good))

@@ -4,38 +4,25 @@ Theorems 1 and 7 as printed, the smaller bounds that a repaired proof gives, a l
 Theorem 8, and the exact law of KUBE and fractional KUBE on two Bernoulli arms, which the notebook judges them by.
 """
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import inf, log, sqrt
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import lambertw, zeta
 
-from ...checks import ROUNDING, count, number, positive, require
+from ...checks import ROUNDING, count, number, numbers, positive, require
 
 
-def _per_arm(name, values, low=0.0, high=inf):
-    allowed = f"must be finite numbers of at least {low:g}, one per arm" if high == inf else \
-        f"must be numbers in [{low:g}, {high:g}], one per arm"
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    inside = np.isfinite(array) & (array >= low) & (array <= high)
-    require(array.ndim == 1 and len(array) > 0 and bool(inside.all()), name, values, allowed)
-    return array
-
-
-def _costs(costs):
-    array = _per_arm("costs", costs)
-    require(bool(np.all(array > 0)), "costs", costs, "must be above 0")
-    return array
+def _costs(costs, shape=("K",)):
+    return numbers("costs", costs, allowed="must be finite numbers above 0", above=0, shape=shape)
 
 
 def _arms(reward_means, costs, highest=1.0):
-    rewards, costs = _per_arm("reward_means", reward_means, high=highest), _costs(costs)
-    require(len(rewards) == len(costs), "costs", costs, f"must be as many as reward_means, {len(rewards)}")
-    return rewards, costs
+    rewards = numbers("reward_means", reward_means, 0, highest, f"must be numbers in [0, {highest:g}]", shape=("K",))
+    return rewards, _costs(costs, rewards.shape)
 
 
 def _losses(rewards, costs):
@@ -45,15 +32,13 @@ def _losses(rewards, costs):
     return best, np.where(due - rewards > ROUNDING * due, due - rewards, 0.0)  # rounding must not tell equals apart
 
 
-def gaps(reward_means, costs):
+def gaps(reward_means: ArrayLike, costs: ArrayLike) -> pd.DataFrame:
     """The paper's gaps to the densest arm I* (Tran-Thanh et al., section 4), arm by arm.
 
     Parameters
     ----------
-    reward_means : sequence of K floats
-        mu_i in [0, 1].
-    costs : sequence of K floats
-        c_i above 0.
+    reward_means, costs : sequence of K floats
+        mu_i in [0, 1], and c_i above 0.
 
     Returns
     -------
@@ -61,6 +46,11 @@ def gaps(reward_means, costs):
         `density`: mu* / c* - mu_j / c_j, of which the paper's d_min is the smallest over j != I*. `reward`: Delta_j =
         mu* - mu_j. `cost`: delta_j = c_j - c*. `loss`: c_j times the density gap, which is Delta_j + delta_j mu* / c*:
         what a pull of j loses against spending its cost on I*.
+
+    Examples
+    --------
+    >>> gaps([0.75, 0.5], [1, 2]).loss.to_numpy()
+    array([0., 1.])
     """
     rewards, costs = _arms(reward_means, costs)
     best, loss = _losses(rewards, costs)
@@ -81,11 +71,12 @@ def _printed(reward_means, costs, budget, end_phase):
     return float(weight * ((8 / d_min**2 + end) * log(budget / costs.min()) + np.pi**2 / 3 + 1) + 1)
 
 
-def kube(reward_means, costs, budget):
-    """Theorem 1 (Tran-Thanh et al.) as printed: upper bound of KUBE's regret.
+def kube(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
+    """Theorem 1 (Tran-Thanh et al.) as printed: upper bound of KUBE's regret, in units of reward.
 
     Its proof conditions on the number of pulls and fails, but the statement holds when budget >= min(costs) and no
     pull, those of the initial phase included, overspends. Below that its logarithm is negative and it is false.
+    It is infinite when two arms share the highest density, since then d_min = 0.
 
     Parameters
     ----------
@@ -96,23 +87,30 @@ def kube(reward_means, costs, budget):
     budget : float
         B, above 0.
 
-    Returns
-    -------
-    float, in units of reward; infinite when two arms share the highest density, since then d_min = 0
+    Examples
+    --------
+    >>> round(kube([0.75, 0.5], [1, 2], budget=100))
+    214
     """
     return _printed(reward_means, costs, budget, end_phase=True)
 
 
-def fractional_kube(reward_means, costs, budget):
+def fractional_kube(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
     """Theorem 7 (Tran-Thanh et al.) as printed: upper bound of fractional KUBE's regret.
 
     Parameters, result and reservations as in `kube`.
+
+    Examples
+    --------
+    >>> round(fractional_kube([0.75, 0.5], [1, 2], budget=100))
+    191
     """
     return _printed(reward_means, costs, budget, end_phase=False)
 
 
-def rescaled(bound, reward_means, costs, budget, reward_scale=1.0):
-    """A bound of this module for rewards on [0, reward_scale] and costs of any scale.
+def rescaled(bound: Callable, reward_means: ArrayLike, costs: ArrayLike, budget: float,
+             reward_scale: float = 1.0) -> float:
+    """A bound of this module for rewards on [0, reward_scale] and costs of any scale, in units of reward.
 
     Cost units are free, so the smallest cost becomes 1: the printed bounds grow with the square of the costs' scale,
     and this choice is the smallest they allow. Rewards are divided by their scale and the bound multiplied
@@ -122,35 +120,31 @@ def rescaled(bound, reward_means, costs, budget, reward_scale=1.0):
     ----------
     bound : callable
         `kube`, `fractional_kube` or one of their sharper versions.
-    reward_means, costs : sequence of K floats
-        Means in [0, reward_scale], costs above 0.
-    budget : float
+    reward_means, costs, budget
+        As in `kube`, but means are in [0, reward_scale], costs above 0.
     reward_scale : float
         Largest possible reward.
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> round(rescaled(kube, [15, 10], [5, 10], budget=500, reward_scale=20))
+    4272
     """
     scale = positive("reward_scale", reward_scale)
     rewards, costs = _arms(reward_means, costs, highest=scale)
     return scale * bound(rewards / scale, costs / costs.min(), positive("budget", budget) / costs.min())
 
 
-def chance_failures(first_round):
+def chance_failures(first_round: int) -> float:
     """2 sum_{t >= first_round} (t - 1) / t^4: expected rounds in which one of two confidence bounds fails.
 
     Stands where the paper has pi^2 / 3, which comes from summing 2 t^-4 over t^2 pairs of pull counts (Eq. 27); the
-    two events concern one arm each, so t - 1 counts each suffice.
+    two events concern one arm each, so t - 1 counts each suffice. `first_round` is 2 or more.
 
-    Parameters
-    ----------
-    first_round : int
-        2 or more.
-
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(chance_failures(3), 4)
+    0.1145
     """
     first = count("first_round", first_round, low=2)
     return float(2 * (zeta(3, first) - zeta(4, first)))
@@ -161,7 +155,7 @@ def _area(height, width):
     return float(min(width, height) + height * max(log(width / height), 0.0))
 
 
-def off_leader_pulls(costs, budget):
+def off_leader_pulls(costs: ArrayLike, budget: float) -> float:
     """Upper bound of KUBE's expected pulls of arms that do not lead; replaces the paper's (c_max / c_min)^2 ln T.
 
     With k pulls to go the residual budget is at least k c_min on every path, whatever the rewards, so that an arm which
@@ -170,24 +164,28 @@ def off_leader_pulls(costs, budget):
 
     Parameters
     ----------
-    costs : sequence of K floats
-        Above 0.
-    budget : float
-        B, above 0.
+    costs, budget : sequence of K floats, float
+        Costs of a pull and B, all above 0.
 
-    Returns
-    -------
-    float, in pulls
+    Examples
+    --------
+    >>> round(off_leader_pulls([1, 2], budget=100), 1)
+    16.9
     """
     costs = _costs(costs)
     return _area((costs.max() / costs.min()) ** 2, positive("budget", budget) / costs.min())
 
 
-def off_leader_cost(costs, budget):
+def off_leader_cost(costs: ArrayLike, budget: float) -> float:
     """Upper bound of what KUBE spends in expectation on arms that do not lead, plus what it leaves unspent; ours.
 
     The integral of min(1, c_max / x) over 0 < x < B, which is c_max (1 + ln(B / c_max)) from B = c_max on, in units of
     cost. Parameters as in `off_leader_pulls`.
+
+    Examples
+    --------
+    >>> round(off_leader_cost([1, 2], budget=100), 1)
+    9.8
     """
     return _area(_costs(costs).max(), positive("budget", budget))
 
@@ -213,39 +211,38 @@ def _fractional_end(density, costs, loss, budget, best_cost):
     return density * min(budget, best_cost)
 
 
-def kube_sharper(reward_means, costs, budget):
+def kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
     """Upper bound of KUBE's regret by the repaired proof, with each arm's own gap; ours.
 
     sum over arms with a loss l_j = c_j d_j > 0 of 8 ln(B / c_min) / l_j + l_j (1 + 0.115), plus the smaller of
     (mu* / c*) `off_leader_cost` and max_j l_j `off_leader_pulls` + c_min mu* / c*. Never above Theorem 1, free of the
-    costs' scale, finite when arms tie. The policy must never overspend.
+    costs' scale, finite when arms tie; 0 below every cost. The policy must never overspend.
 
-    Parameters
-    ----------
-    reward_means : sequence of K floats
-        mu_i, of rewards on [0, 1].
-    costs : sequence of K floats
-        c_i, known, above 0.
-    budget : float
-        B, above 0. Below every cost the regret is 0.
+    Parameters and unit as in `kube`, but costs of any scale.
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> round(kube_sharper([0.75, 0.5], [1, 2], budget=100))
+    45
     """
     return _sharper(reward_means, costs, budget, _kube_end)
 
 
-def fractional_kube_sharper(reward_means, costs, budget):
+def fractional_kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
     """Upper bound of fractional KUBE's regret by the repaired proof, with each arm's own gap; ours.
 
     As `kube_sharper`, with mu* min(1, B / c*) in place of the last term. Holds for the policy that pulls the densest
     affordable arm: once I* is not affordable, less than c* is left to waste.
+
+    Examples
+    --------
+    >>> round(fractional_kube_sharper([0.75, 0.5], [1, 2], budget=100))
+    39
     """
     return _sharper(reward_means, costs, budget, _fractional_end)
 
 
-def worse_of_two(pulls, mean, gap):
+def worse_of_two(pulls: int, mean: float, gap: float) -> float:
     """Theorem 8 with a constant: every policy's regret is at least this on one of two instances; ours.
 
     Both have two arms of cost 1, the first Bernoulli(mean), the second Bernoulli(mean - gap) or
@@ -259,9 +256,10 @@ def worse_of_two(pulls, mean, gap):
     mean, gap : float
         0 < mean - gap, mean + gap < 1, gap > 0.
 
-    Returns
-    -------
-    float, in units of reward
+    Examples
+    --------
+    >>> round(worse_of_two(pulls=1000, mean=0.5, gap=0.1), 2)
+    2.16
     """
     n, gap = count("pulls", pulls), positive("gap", gap)
     mean = number("mean", mean, allowed="must be a number in (0, 1)")
@@ -271,8 +269,10 @@ def worse_of_two(pulls, mean, gap):
     return float(gap / kl * lambertw(n * kl / 8).real)
 
 
-def greedy_set(densities, costs, residual):
+def greedy_set(densities: Sequence, costs: Sequence, residual: float) -> list[int]:
     """Density-ordered greedy solution of the unbounded knapsack (Tran-Thanh et al., section 3.1), literally.
+
+    Gives m*_i, how often each arm is in the set. Equal densities: the lower position first.
 
     Parameters
     ----------
@@ -281,10 +281,10 @@ def greedy_set(densities, costs, residual):
     residual : number
         B_t, 0 or more.
 
-    Returns
-    -------
-    list of K ints
-        m*_i, how often each arm is in the set. Equal densities: the lower position first.
+    Examples
+    --------
+    >>> greedy_set([0.9, 0.5], [2, 1], residual=5)
+    [2, 1]
     """
     taken = [0] * len(costs)
     for arm in sorted(range(len(costs)), key=lambda k: -densities[k]):
@@ -293,25 +293,27 @@ def greedy_set(densities, costs, residual):
     return taken
 
 
-def draw(t, pulls, rewards, costs, residual, fractional=False):
+def draw(t: int, pulls: Sequence, rewards: Sequence, costs: Sequence, residual: float,
+         fractional: bool = False) -> tuple[int, list[float]]:
     """One step of Algorithm 1 after its initial phase (Tran-Thanh et al., steps 9 and 10), as a distribution.
+
+    Gives hat I(t), the arm of the highest index per cost, affordable or not, and the K probabilities of being pulled.
 
     Parameters
     ----------
     t : int
         The coming round, counted from 1.
-    pulls, rewards : sequence of K numbers
-        Pulls so far (at least 1) and sums of rewards.
-    costs : sequence of K numbers
+    pulls, rewards, costs : sequence of K numbers
+        Pulls so far (at least 1), sums of rewards, and costs of a pull.
     residual : number
         B_t, at least the smallest cost.
     fractional : bool
         Fractional KUBE: the densest affordable arm. False: an arm of the greedy set in proportion to its multiplicity.
 
-    Returns
-    -------
-    (int, list of K floats)
-        hat I(t), the arm of the highest index per cost, affordable or not, and the probabilities of being pulled.
+    Examples
+    --------
+    >>> draw(t=3, pulls=[1, 1], rewards=[1, 0], costs=[2, 1], residual=5)
+    (1, [0.0, 1.0])
     """
     arms = range(len(costs))
     densities = [(rewards[k] / pulls[k] + sqrt(2 * log(t) / pulls[k])) / costs[k] for k in arms]
@@ -326,7 +328,8 @@ class TwoArms:
     """Exact law of KUBE or fractional KUBE on two Bernoulli arms.
 
     A decision depends on pulls, rewarded pulls and the residual budget, not on the arms' means. So the paths to a state
-    are summed once, each weighted by its draws; any pair of means then only weighs the states.
+    are summed once, each weighted by its draws; any pair of means (`reward_means` in all methods) only weighs the
+    states.
 
     Parameters
     ----------
@@ -337,11 +340,15 @@ class TwoArms:
         power: 160 with costs 1 and 2 takes half a second.
     fractional : bool
         The policy, as in `draw`.
+
+    Examples
+    --------
+    >>> round(TwoArms((1, 2), budget=20).regret((0.5, 0.5)), 2)
+    1.23
     """
 
-    def __init__(self, costs, budget, fractional=False):
-        require(np.size(costs) == 2, "costs", costs, "must be two numbers")
-        self.costs, self.fractional = tuple(_costs(costs).tolist()), bool(fractional)
+    def __init__(self, costs: ArrayLike, budget: float, fractional: bool = False):
+        self.costs, self.fractional = tuple(_costs(costs, (2,)).tolist()), bool(fractional)
         least, most = sum(self.costs), 1000 * min(self.costs)   # weights reach 2^T, which must stay finite
         self.budget = number("budget", budget, least, most, f"must be in [{least:g}, {most:g}]")
         self._step = cache(self._rule)
@@ -402,32 +409,23 @@ class TwoArms:
             first, second = (wins[:m + 1] * losses[m::-1] for (wins, losses), m in zip(powers, n, strict=True))
             yield n, float(first @ weights @ second)
 
-    def ends(self, reward_means):
-        """Joint law of the pull counts at the end.
-
-        Parameters
-        ----------
-        reward_means : (float, float)
-
-        Returns
-        -------
-        DataFrame with columns pulls_1, pulls_2, T (their sum), probability
-        """
+    def ends(self, reward_means: ArrayLike) -> pd.DataFrame:
+        """Joint law of the pull counts at the end, in columns pulls_1, pulls_2, T (their sum), probability."""
         rows = [(*n, sum(n), chance) for n, chance in self._chances(self._final, reward_means)]
         return pd.DataFrame(rows, columns=["pulls_1", "pulls_2", "T", "probability"])
 
-    def pulls(self, reward_means):
+    def pulls(self, reward_means: ArrayLike) -> np.ndarray:
         """Expected pulls of each arm, an array of shape (2,)."""
         return sum(chance * np.array(n) for n, chance in self._chances(self._final, reward_means))
 
-    def regret(self, reward_means):
+    def regret(self, reward_means: ArrayLike) -> float:
         """Expected regret against the optimum of the knapsack, in units of reward."""
         means = _arms(reward_means, self.costs)[0]
         first = np.arange(self.budget // self.costs[0] + 1)
         best = (first * means[0] + (self.budget - first * self.costs[0]) // self.costs[1] * means[1]).max()
         return float(best - self.pulls(means) @ means)
 
-    def rounds(self, reward_means):
+    def rounds(self, reward_means: ArrayLike) -> pd.DataFrame:
         """What happens in each round after the initial phase, arms numbered from 1.
 
         Returns
@@ -450,14 +448,8 @@ class TwoArms:
                          off_1 * self.costs[0] + off_2 * self.costs[1]))
         return pd.DataFrame(rows, columns=["t", "pulls_1", "played", "leads_1", "leads_2", "off_leader", "off_cost"])
 
-    def given_total(self, reward_means, t):
-        """Lemma 5's probabilities for arm 1 in round t, given the number of pulls T.
-
-        Parameters
-        ----------
-        reward_means : (float, float)
-        t : int
-            3 or more.
+    def given_total(self, reward_means: ArrayLike, t: int) -> pd.DataFrame:
+        """Lemma 5's probabilities for arm 1 in round t (3 or more), given the number of pulls T.
 
         Returns
         -------

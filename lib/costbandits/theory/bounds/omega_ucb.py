@@ -10,9 +10,10 @@ from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from ...checks import count, number, positive, require
+from ...checks import count, number, numbers, positive, require
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli
 from ..intervals import asymmetric_interval
@@ -21,20 +22,9 @@ _SUMMED = 1000                                          # terms of xi's sum adde
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)  # of the quadrature that replaces the others
 
 
-def _array(name, value, low, high, allowed):
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        array = np.nan
-    require(bool(np.all((array >= low) & (array <= high))), name, value, allowed)
-    return array
-
-
 def _means(reward_mean, cost_mean):
-    rewards = _array("reward_mean", reward_mean, 0, 1, "must be in [0, 1]")
-    costs = _array("cost_mean", cost_mean, 0, 1, "must be in (0, 1]")
-    require(bool(np.all(costs > 0)), "cost_mean", cost_mean, "must be in (0, 1]")
-    return rewards, costs
+    return (numbers("reward_mean", reward_mean, 0, 1, "must be in [0, 1]"),
+            numbers("cost_mean", cost_mean, 0, 1, "must be in (0, 1]", above=0))
 
 
 def _rounds(tau, K):
@@ -46,30 +36,29 @@ def _bandit_means(bandit):
     return _means(bandit.reward_means, bandit.cost_means)
 
 
-def alpha(t, rho):
+def alpha(t: ArrayLike, rho: float) -> float | np.ndarray:
     """1 - sqrt(1 - t^-rho), the probability of Theorem 3 (Heyden et al.), without cancellation for large t.
 
     Parameters
     ----------
-    t : float or array
-        Rounds, at least 1.
-    rho : float
-        Exploration, above 0.
+    t, rho : float or array, float
+        Rounds, at least 1; exploration, above 0.
 
-    Returns
-    -------
-    float or ndarray of the shape of `t`
+    Examples
+    --------
+    >>> alpha([10, 100], rho=1.0).round(4)
+    array([0.0513, 0.005 ])
     """
     rho = positive("rho", rho)
-    log_u = -rho * np.log(_array("t", t, 1, np.inf, "must be 1 or more"))
+    log_u = -rho * np.log(numbers("t", t, 1, allowed="must be finite, 1 or more"))
     return np.exp(log_u) / (1 + np.sqrt(-np.expm1(log_u)))
 
 
-def proportional_gap(reward_mean, cost_mean, best_ratio):
+def proportional_gap(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: ArrayLike) -> float | np.ndarray:
     """delta_k (Heyden et al., A.4): which share of its room an arm must improve by to reach the best ratio.
 
     The solution of (mu_r + delta (1 - mu_r)) / (mu_c - delta mu_c) = best_ratio, Delta / (Delta + 1 / mu_c) in the
-    paper, here as g / (1 + g) with g = mu_c best_ratio - mu_r. Negative for an arm above `best_ratio`.
+    paper, here as g / (1 + g) with g = mu_c best_ratio - mu_r. Below 1; negative for an arm above `best_ratio`.
 
     Parameters
     ----------
@@ -78,12 +67,13 @@ def proportional_gap(reward_mean, cost_mean, best_ratio):
     best_ratio : float or array
         mu^r_1 / mu^c_1, expected reward per unit of cost of the best arm.
 
-    Returns
-    -------
-    float or ndarray, below 1
+    Examples
+    --------
+    >>> float(proportional_gap(0.5, 0.5, best_ratio=3.0))
+    0.5
     """
     rewards, costs = _means(reward_mean, cost_mean)
-    shortfall = costs * _array("best_ratio", best_ratio, 0, np.finfo(float).max, "must be finite, 0 or more") - rewards
+    shortfall = costs * numbers("best_ratio", best_ratio, 0, allowed="must be finite, 0 or more") - rewards
     return shortfall / (1 + shortfall)
 
 
@@ -99,7 +89,8 @@ def _plays(factor, gap, tau, rho):
     return np.where(gap > 0, 8 * rho * log(tau) / safe**2 * factor, inf)[()]
 
 
-def minimum_plays(reward_mean, cost_mean, best_ratio, tau, rho, eta_reward=1.0, eta_cost=1.0):
+def minimum_plays(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: ArrayLike, tau: int, rho: float,
+                  eta_reward: ArrayLike = 1.0, eta_cost: ArrayLike = 1.0) -> float | np.ndarray:
     """n*_k(tau) as printed (Heyden et al., Theorem 4 and Lemma 1): the plays after which an arm should look its worth.
 
     8 rho log(tau) / delta^2 max{eta_r mu_r / (1 - mu_r), eta_c (1 - mu_c) / mu_c}. Infinite where mu_r = 1, for then
@@ -109,33 +100,38 @@ def minimum_plays(reward_mean, cost_mean, best_ratio, tau, rho, eta_reward=1.0, 
     ----------
     reward_mean, cost_mean, best_ratio : float or array
         As in `proportional_gap`.
-    tau : int
-        Round up to which plays are counted, at least 1.
-    rho : float
-        Exploration, above 0.
+    tau, rho : int, float
+        Round up to which plays are counted, at least 1; exploration, above 0.
     eta_reward, eta_cost : float or array
         Variance over its largest possible value, in [0, 1]. omega-UCB computes its bounds with 1 whatever the truth.
 
-    Returns
-    -------
-    float or ndarray, in plays
+    Examples
+    --------
+    >>> round(float(minimum_plays(0.5, 0.5, best_ratio=3.0, tau=1000, rho=1.0)), 1)
+    221.0
     """
     rewards, costs = _means(reward_mean, cost_mean)
     tau, rho = count("tau", tau), positive("rho", rho)
-    eta_reward = _array("eta_reward", eta_reward, 0, 1, "must be in [0, 1]")
-    eta_cost = _array("eta_cost", eta_cost, 0, 1, "must be in [0, 1]")
+    eta_reward = numbers("eta_reward", eta_reward, 0, 1, "must be in [0, 1]")
+    eta_cost = numbers("eta_cost", eta_cost, 0, 1, "must be in [0, 1]")
     odds_r, odds_c = _odds(rewards, costs)
     factor = np.maximum(odds_r * np.where(rewards == 1, 1.0, eta_reward), odds_c * eta_cost)   # eta = 1 at the border
     return _plays(factor, proportional_gap(rewards, costs, best_ratio), tau, rho)
 
 
-def minimum_plays_corrected(reward_mean, cost_mean, best_ratio, tau, rho):
+def minimum_plays_corrected(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: ArrayLike, tau: int,
+                            rho: float) -> float | np.ndarray:
     """n*_k(tau) with the interval's width taken where Eq. (17) and (18) need it; ours, for eta = 1.
 
     The paper inverts omega_+ >= x with the width at the mean; the width at x = mu + (1 - mu) delta is the right one.
     With odds o (mu_r / (1 - mu_r), or (1 - mu_c) / mu_c) the printed factor o becomes max{o, (1 - delta)(o + delta)}.
 
     Parameters and result as in `minimum_plays`.
+
+    Examples
+    --------
+    >>> round(float(minimum_plays_corrected(0.1, 0.9, best_ratio=1.0, tau=1000, rho=1.0)), 1)
+    86.3
     """
     rewards, costs = _means(reward_mean, cost_mean)
     tau, rho = count("tau", tau), positive("rho", rho)
@@ -155,24 +151,23 @@ def _tail(start, tau, rho):
     return integral + (alpha(tau, rho) - alpha(start, rho)) / 2 + (slope[1] - slope[0]) / 12
 
 
-def xi(tau, K, rho):
-    """xi(tau, rho) (Heyden et al., Theorem 4): plays granted to confidence bounds that fail.
+def xi(tau: int, K: int, rho: float) -> float:
+    """Plays granted to confidence bounds that fail, xi(tau, rho) (Heyden et al., Theorem 4).
 
     (tau - K)(2 - sqrt(1 - tau^-rho)) - sum_{t=K+1}^tau sqrt(1 - t^-rho), computed as
     (tau - K) alpha(tau) + sum_{t=K+1}^tau alpha(t): no cancellation, and no loop longer than a thousand rounds.
 
     Parameters
     ----------
-    tau : int
-        Round up to which plays are counted, at least K.
-    K : int
-        Number of arms.
+    tau, K : int
+        Round up to which plays are counted, at least K, the number of arms.
     rho : float
         Exploration, above 0.
 
-    Returns
-    -------
-    float, in plays
+    Examples
+    --------
+    >>> round(xi(tau=1000, K=10, rho=1.0), 3)
+    2.785
     """
     tau, rho = _rounds(tau, K), positive("rho", rho)
     start = max(K, _SUMMED)
@@ -182,10 +177,13 @@ def xi(tau, K, rho):
     return float((tau - K) * alpha(tau, rho) + total)
 
 
-def xi_bound(tau, K, rho):
-    """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22).
+def xi_bound(tau: int, K: int, rho: float) -> float:
+    """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22); arguments as in `xi`.
 
-    Parameters and result as in `xi`.
+    Examples
+    --------
+    >>> round(xi_bound(tau=1000, K=10, rho=1.0), 3)
+    5.096
     """
     tau, rho = _rounds(tau, K), positive("rho", rho)
     first = K + 1.0
@@ -196,15 +194,23 @@ def xi_bound(tau, K, rho):
     return float((tau - K) * alpha(tau, rho) + first**-rho + max(integral, 0.0))
 
 
-def asymptotic_exponent(rho):
-    """The power of the budget in Theorem 6 (Heyden et al.): 1 - rho below rho = 1, else 0, meaning log B."""
+def asymptotic_exponent(rho: float) -> float:
+    """The power of the budget in Theorem 6 (Heyden et al.): 1 - rho below rho = 1, else 0, meaning log B.
+
+    Examples
+    --------
+    >>> asymptotic_exponent(rho=0.25)
+    0.75
+    """
     return max(1 - positive("rho", rho), 0.0)
 
 
-def suboptimal_plays(bandit, tau, rho, eta_reward=1.0, eta_cost=1.0):
+def suboptimal_plays(bandit: Bandit, tau: int, rho: float, eta_reward: ArrayLike = 1.0,
+                     eta_cost: ArrayLike = 1.0) -> np.ndarray:
     """Theorem 4 (Heyden et al.): upper bound of the expected plays of each suboptimal arm up to round tau.
 
-    1 + n*_k(tau) + xi(tau, rho). The theorem is false as stated: see `locked_plays` and the notebook.
+    1 + n*_k(tau) + xi(tau, rho), an array of shape (K,); infinite for the best arm, and where the expected reward is 1.
+    The theorem is false as stated: see `locked_plays` and the notebook.
 
     Parameters
     ----------
@@ -212,14 +218,14 @@ def suboptimal_plays(bandit, tau, rho, eta_reward=1.0, eta_cost=1.0):
         Expected rewards in [0, 1], costs in (0, 1].
     tau : int
         At least the number of arms. A value of the bound above tau says nothing.
-    rho : float
-        Exploration, above 0.
-    eta_reward, eta_cost : float or array of shape (K,)
+    rho, eta_reward, eta_cost : float (eta: or array of shape (K,))
         As in `minimum_plays`.
 
-    Returns
-    -------
-    ndarray of shape (K,), in plays; infinite for the best arm, and where the expected reward is 1
+    Examples
+    --------
+    >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
+    >>> suboptimal_plays(bandit, tau=1000, rho=1.0).round(1)
+    array([  inf, 225.6])
     """
     rewards, costs = _bandit_means(bandit)
     extra = 1 + xi(tau, bandit.K, rho)
@@ -227,8 +233,8 @@ def suboptimal_plays(bandit, tau, rho, eta_reward=1.0, eta_cost=1.0):
     return np.where(bandit.ratios < bandit.ratios.max(), plays + extra, inf)
 
 
-def excess_rounds(budget, min_cost):
-    """X(B) of Theorem 5 (Heyden et al.), with a constant: upper bound of E max(T_B - tau_B, 0); ours.
+def excess_rounds(budget: float, min_cost: float) -> float:
+    """X(B) of Theorem 5 (Heyden et al.), with a constant: upper bound of E max(T_B - tau_B, 0), in rounds; ours.
 
     The paper leaves O(B / mu_min exp(-B mu_min / 2)). Whatever the policy, T_B > t means that t pulls cost less than
     B; each costs at least mu = mu_min on average given the past, so by Chernoff's method this has probability at most
@@ -236,16 +242,15 @@ def excess_rounds(budget, min_cost):
 
     Parameters
     ----------
-    budget : float
-        B, in units of cost, at least `min_cost`.
-    min_cost : float
-        Smallest expected cost of a pull, in (0, 1].
+    budget, min_cost : float
+        B, in units of cost, at least `min_cost`: the smallest expected cost of a pull, in (0, 1].
 
-    Returns
-    -------
-    float, in rounds
+    Examples
+    --------
+    >>> round(excess_rounds(budget=10, min_cost=0.5), 3)
+    0.016
     """
-    mu = number("min_cost", positive("min_cost", min_cost), 0, 1, "must be in (0, 1]")
+    mu = number("min_cost", min_cost, 0, 1, "must be in (0, 1]", above=0)
     budget = number("budget", budget, mu, allowed=f"must be finite and at least min_cost = {mu!r}")
     tau = floor(2 * budget / mu)
     p = budget / tau
@@ -263,14 +268,10 @@ class RegretBound:
     ----------
     tau : int
         tau_B, the round that a game hardly ever outlasts.
-    gaps : ndarray of shape (K,)
-        Delta_k, in reward per unit of cost.
-    plays : ndarray of shape (K,)
-        Theorem 4's bounds at tau_B, infinite for the best arm.
-    excess : float
-        X(B) by `excess_rounds`, in rounds.
-    last : float
-        2 mu^r_1 / mu^c_1, in reward.
+    gaps, plays : ndarray of shape (K,)
+        Delta_k, in reward per unit of cost; Theorem 4's bounds at tau_B, infinite for the best arm.
+    excess, last : float
+        X(B) by `excess_rounds`, in rounds; 2 mu^r_1 / mu^c_1, in reward.
     """
 
     tau: int
@@ -280,13 +281,14 @@ class RegretBound:
     last: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """The bound, in units of reward."""
         worse = self.gaps > 0
         return float(self.gaps[worse] @ (self.plays[worse] + self.excess) + self.last)
 
 
-def regret(bandit, budget, rho, eta_reward=1.0, eta_cost=1.0):
+def regret(bandit: Bandit, budget: float, rho: float, eta_reward: ArrayLike = 1.0,
+           eta_cost: ArrayLike = 1.0) -> RegretBound:
     """Theorem 5 (Heyden et al., Eq. 3): upper bound of the regret, with our constant in X(B).
 
     sum_k Delta_k (1 + n*_k(tau_B) + xi(tau_B, rho)) + X(B) sum_k Delta_k + 2 mu^r_1 / mu^c_1 with
@@ -294,15 +296,16 @@ def regret(bandit, budget, rho, eta_reward=1.0, eta_cost=1.0):
 
     Parameters
     ----------
-    bandit : Bandit
+    bandit, rho, eta_reward, eta_cost
+        As in `suboptimal_plays`.
     budget : float
         B, in units of cost; large enough that tau_B is at least the number of arms.
-    rho, eta_reward, eta_cost : float
-        As in `suboptimal_plays`.
 
-    Returns
-    -------
-    RegretBound
+    Examples
+    --------
+    >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
+    >>> round(regret(bandit, budget=100, rho=1.0).total)
+    443
     """
     min_cost = _bandit_means(bandit)[1].min()
     budget = number("budget", budget, min_cost * max(bandit.K, 2) / 2,
@@ -313,7 +316,7 @@ def regret(bandit, budget, rho, eta_reward=1.0, eta_cost=1.0):
                        excess_rounds(budget, float(min_cost)), 2 * float(best))
 
 
-def exceedance(reward_mean, cost_mean, ratio, n, t, rho):
+def exceedance(reward_mean: float, cost_mean: float, ratio: float, n: int, t: int, rho: float) -> float:
     """Exact probability that omega-UCB's index of a Bernoulli arm is at least `ratio` at round t, after n plays.
 
     Event B of Theorem 4's proof (Heyden et al., A.3) for a suboptimal arm and the best ratio; 1 minus event A for the
@@ -325,16 +328,15 @@ def exceedance(reward_mean, cost_mean, ratio, n, t, rho):
         In [0, 1] and (0, 1].
     ratio : float
         Expected reward per unit of cost to compare with, above 0.
-    n : int
-        Plays of the arm; memory and time grow linearly with it.
-    t : int
-        The coming round, at least 1.
+    n, t : int
+        Plays of the arm, with which memory and time grow linearly; the coming round, at least 1.
     rho : float
         Exploration, above 0.
 
-    Returns
-    -------
-    float
+    Examples
+    --------
+    >>> round(exceedance(0.5, 0.5, ratio=3.0, n=50, t=100, rho=1.0), 3)
+    0.126
     """
     reward_mean, cost_mean = (float(mean) for mean in _means(reward_mean, cost_mean))
     n, t = count("n", n), count("t", t)
@@ -346,7 +348,7 @@ def exceedance(reward_mean, cost_mean, ratio, n, t, rho):
     return float(binom.pmf(successes, n, reward_mean) @ binom.cdf(enough - 1, n, cost_mean))
 
 
-def lemma_cases(rng, cases=1000, longest=2000):
+def lemma_cases(rng: np.random.Generator, cases: int = 1000, longest: int = 2000) -> pd.DataFrame:
     """Lemma 1 (Heyden et al.) against the exact probability, on random Bernoulli arms with n = n* rounded up.
 
     Expected reward U(0, 1), expected cost U(0.01, 1), best ratio U(1, 4) times the arm's own plus U(0, 1/2), tau
@@ -355,9 +357,9 @@ def lemma_cases(rng, cases=1000, longest=2000):
     Parameters
     ----------
     rng : numpy Generator
-    cases : int
-    longest : int
-        Most plays of an arm, 1 or more; the time grows with it.
+        Draws the arms.
+    cases, longest : int
+        Number of arms, and most plays of one, 1 or more; the time grows with both.
 
     Returns
     -------
@@ -365,6 +367,11 @@ def lemma_cases(rng, cases=1000, longest=2000):
         The arm: `reward`, `cost`, `best`, `tau`, `rho`, `delta`. `sound`: whether the widths in Eq. (17) and (18)
         suffice (larger odds at least 1 - delta). `printed_n`, `corrected_n`: n* as printed and corrected, rounded
         up. `printed`, `corrected`: the exact probability over the lemma's number at each; above 1 the lemma fails.
+
+    Examples
+    --------
+    >>> bool((lemma_cases(np.random.default_rng(0), cases=10).corrected <= 1).all())
+    True
     """
     rows = []
     count("cases", cases), count("longest", longest)
@@ -397,27 +404,28 @@ def _locks(bandit):
     return float(bandit.cost_means[best]), [mean for arm, mean in enumerate(means) if arm in rivals]
 
 
-def locked_plays(bandit, tau, rho):
+def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     """Lower bound of the expected plays of arms other than the best under omega-UCB (eta = 1); ours.
 
     If the best arm's first s plays all cost 1, its index is at most 1 + 2 rho log(t) / s; if another arm's rewards
     never fall below h times its costs, its index stays at h or above. Together they lock the best arm out after
     s = 1 + floor(2 rho log(tau) / (h - 1)) plays. For integer h the second event has probability
     q = (mu_r - h mu_c) / (mu_r (1 - mu_c)) (cycle lemma), so at least q mu_best^s (tau - s) plays go elsewhere,
-    where mu_best is the best arm's expected cost. The largest such value over arms and levels h.
+    where mu_best is the best arm's expected cost. The largest such value over arms and levels h, and 0 where nothing
+    follows (no other arm with a ratio above 2, or two best arms).
 
     Parameters
     ----------
     bandit : Bandit
         Bernoulli rewards and costs.
-    tau : int
-        Round up to which plays are counted, at least K.
-    rho : float
-        Exploration, above 0.
+    tau, rho : int, float
+        As in `xi`.
 
-    Returns
-    -------
-    float, in plays; 0 where nothing follows (no other arm with a ratio above 2, or two best arms)
+    Examples
+    --------
+    >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
+    >>> round(locked_plays(trap, tau=10**6, rho=0.25), 2)
+    222.22
     """
     mu, rivals = _locks(bandit)
     tau, rho = _rounds(tau, bandit.K), positive("rho", rho)
@@ -431,17 +439,18 @@ def locked_plays(bandit, tau, rho):
     return float(plays)
 
 
-def locked_exponent(bandit, rho):
-    """The power of tau with which `locked_plays` grows: 1 - 2 rho log(1 / mu_best) / (h - 1); ours.
+def locked_exponent(bandit: Bandit, rho: float) -> float:
+    """The power of tau with which `locked_plays` grows: 1 - 2 rho log(1 / mu_best) / (h - 1), 0 at least; ours.
 
-    h is the largest integer below the rival's ratio, and the rival the one that gives most.
+    h is the largest integer below the rival's ratio, and the rival the one that gives most. The regret grows at least
+    as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows `asymptotic_exponent(rho)`: a
+    larger value contradicts it. Parameters as in `locked_plays`.
 
-    The regret grows at least as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows
-    `asymptotic_exponent(rho)`: a larger value contradicts it.
-
-    Returns
-    -------
-    float, at least 0 (0: nothing follows)
+    Examples
+    --------
+    >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
+    >>> round(locked_exponent(trap, rho=0.25), 3)
+    0.616
     """
     mu, rivals = _locks(bandit)
     rho = positive("rho", rho)

@@ -8,6 +8,7 @@ A base is one arm or two; the null arm, which costs and pays nothing, has the nu
 at most c (`rate`) per round on average.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -18,54 +19,39 @@ import numba as nb
 import numpy as np
 import pandas as pd
 from numba import types
+from numpy.typing import ArrayLike
 
-from ...checks import ROUNDING, count, number, require
+from ...checks import ROUNDING, count, number, numbers, require
 from ..optimum import mixture
+from .shared import first_from, steepest
 
 _floats = types.float64[::1]
 _laws = types.Tuple((_floats, _floats))
+_SHARES = "must be numbers in [0, 1]"
 
 
 def _rate(rate):
-    allowed = "must be a number in (0, 1]"
-    require(number("rate", rate, 0, 1, allowed) > 0, "rate", rate, allowed)
-    return float(rate)
-
-
-def _inside(name, values, allowed="must be numbers in [0, 1], one per arm"):
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    require(array.size > 0 and bool(np.all((array >= 0) & (array <= 1))), name, values, allowed)
-    return array
+    return number("rate", rate, 0, 1, "must be a number in (0, 1]", above=0)
 
 
 def _arms(reward_means, cost_means, rate):
-    rewards, costs = _inside("reward_means", reward_means), _inside("cost_means", cost_means)
-    require(rewards.ndim == 1, "reward_means", reward_means, "must be numbers in [0, 1], one per arm")
-    require(costs.shape == rewards.shape, "cost_means", cost_means, f"must be as many as reward_means, {rewards.size}")
-    return rewards, costs, _rate(rate)
+    rewards = numbers("reward_means", reward_means, 0, 1, _SHARES, shape=("K",))
+    return rewards, numbers("cost_means", cost_means, 0, 1, _SHARES, shape=rewards.shape), _rate(rate)
 
 
 # ---- the linear program ------------------------------------------------------------------------------
 
 class Pair(NamedTuple):
-    """The best mixtures of pairs of arms.
+    """The best mixtures of pairs of arms: `value`, the reward per round, and `share`, that of the first arm.
 
-    Attributes
-    ----------
-    value : ndarray of shape (...)
-        Expected reward per round; -inf where both arms are too dear.
-    share : ndarray of shape (...)
-        Share of the first arm; the second has the rest.
+    The second arm has the rest; the value is -inf where both arms are too expensive.
     """
 
     value: np.ndarray
     share: np.ndarray
 
 
-def pair(rewards, costs, rate):
+def pair(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Pair:
     """r_(i,j) (Elumar et al., Eq. 20 to 23): the best mixture of two arms, without a null arm unless it is one of them.
 
     Parameters
@@ -75,14 +61,15 @@ def pair(rewards, costs, rate):
     rate : float
         c, in (0, 1].
 
-    Returns
-    -------
-    Pair
+    Examples
+    --------
+    >>> np.array(pair([0.75, 0.25], [0.75, 0.25], rate=0.5))
+    array([0.5, 0.5])
     """
-    allowed = "must be numbers in [0, 1], two in the last axis"
-    rewards, costs, rate = _inside("rewards", rewards, allowed), _inside("costs", costs, allowed), _rate(rate)
+    rewards, costs = numbers("rewards", rewards, 0, 1, _SHARES), numbers("costs", costs, 0, 1, _SHARES)
     for name, array in (("rewards", rewards), ("costs", costs)):
-        require(array.ndim > 0 and array.shape[-1] == 2, name, array, allowed)
+        require(array.ndim > 0 and array.shape[-1] == 2, name, array, "must be two in the last axis")
+    rate = _rate(rate)
     (first, second), (x, y) = np.moveaxis(rewards, -1, 0), np.moveaxis(costs, -1, 0)
     tight = (np.minimum(x, y) <= rate) & (np.maximum(x, y) > rate)
     cut = (rate - y) / np.where(tight, x - y, 1.0)      # the share of the first arm at which the mixture costs c
@@ -92,7 +79,7 @@ def pair(rewards, costs, rate):
     return Pair(np.where(np.minimum(x, y) <= rate, value, -inf)[()], share[()])
 
 
-def bases(reward_means, cost_means, rate):
+def bases(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """All valid bases: those whose arms can be mixed to a mean cost of at most c (Elumar et al., section 2).
 
     Parameters
@@ -108,6 +95,15 @@ def bases(reward_means, cost_means, rate):
         `arms`: a tuple, the null arm being K. `value`: r_I, reward per round of the best mixture of these arms.
         `gap`: Delta_I = r* - r_I, 0 where it is rounding (Definition 3.1). `optimal`: whether it is I*, the arms with
         a share in the best mixture. A base that contains I* has no gap either, but is not I*.
+
+    Examples
+    --------
+    >>> bases([0.75, 0.25], [0.75, 0.25], rate=0.5)
+         arms  value   gap  optimal
+    0    (1,)   0.25  0.25    False
+    1  (0, 1)   0.50  0.00     True
+    2  (0, 2)   0.50  0.00    False
+    3  (1, 2)   0.25  0.25    False
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     best, K = mixture(rewards, costs, rate), len(rewards)
@@ -121,7 +117,7 @@ def bases(reward_means, cost_means, rate):
     return table[value > -inf].reset_index(drop=True)
 
 
-def gaps(reward_means, cost_means, rate):
+def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """The paper's gaps, arm by arm (Elumar et al., Definitions 3.1 to 3.3), and the one that regret is made of.
 
     Parameters as in `bases`.
@@ -132,6 +128,11 @@ def gaps(reward_means, cost_means, rate):
         `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which delta_min is the smallest. `base`:
         Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if there is none. `dual`:
         alpha + lambda rho_i - mu_i, how far arm i lies below the dual line of the linear program; ours.
+
+    Examples
+    --------
+    >>> gaps([0.75, 0.25], [0.75, 0.25], rate=0.5).cost.to_numpy()
+    array([0.25, 0.25])
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     best, table = mixture(rewards, costs, rate), bases(rewards, costs, rate)
@@ -143,10 +144,11 @@ def gaps(reward_means, cost_means, rate):
                          "dual": np.where(np.abs(dual) > ROUNDING, dual, 0.0)})
 
 
-def kappa(reward_means, cost_means, null_arm=True):
+def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True) -> float:
     """The smallest kappa with |mu_i - mu_j| <= kappa |rho_i - rho_j| for all arms (Elumar et al., section 4).
 
-    UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa.
+    UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa. Infinite if two arms differ in
+    reward alone.
 
     Parameters
     ----------
@@ -155,47 +157,48 @@ def kappa(reward_means, cost_means, null_arm=True):
     null_arm : bool
         Whether the null arm is one of the arms.
 
-    Returns
-    -------
-    float; infinite if two arms differ in reward alone
+    Examples
+    --------
+    >>> kappa([0.75, 0.5], [0.75, 0.25])
+    2.0
     """
     rewards, costs, _ = _arms(reward_means, cost_means, 1.0)
     if null_arm:
         rewards, costs = np.append(rewards, 0.0), np.append(costs, 0.0)
-    rise, run = (np.abs(np.subtract.outer(means, means)) for means in (rewards, costs))
-    with np.errstate(divide="ignore", over="ignore"):
-        slopes = np.divide(rise, run, out=np.zeros_like(rise), where=rise > 0)
-    return float(slopes.max())
+    return steepest(rewards, costs)
 
 
 # ---- Lemma 3.1 and Theorem 3.2 -----------------------------------------------------------------------
 
-def omega(gap, rate):
+def omega(gap: ArrayLike, rate: float) -> float | np.ndarray:
     """omega as a function of the smallest cost gap or of its lower bound delta^L_min (Elumar et al., Eq. 6).
 
     Parameters
     ----------
-    gap : float or array
-        In [0, 1].
-    rate : float
-        c, in (0, 1].
+    gap, rate : float (or array), float
+        The cost gap, in [0, 1]; c, in (0, 1].
 
-    Returns
-    -------
-    float or ndarray of the shape of `gap`
+    Examples
+    --------
+    >>> float(omega(0.5, rate=0.5))
+    0.25
     """
-    gap, rate = _inside("gap", gap, "must be in [0, 1]"), _rate(rate)
-    return (gap / (2 + gap - rate))[()]
+    gap = numbers("gap", gap, 0, 1, _SHARES)
+    return (gap / (2 + gap - _rate(rate)))[()]
 
 
-def omega_interval(gap, rate):
+def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, float | np.ndarray]:
     """Lemma 3.1 (Elumar et al.): the interval (omega_min, omega_max) of omega(t), given delta_min = `gap`.
 
-    It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely.
+    It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely. Parameters as
+    in `omega`; returns a pair of its results.
 
-    Parameters as in `omega`; returns a pair of its results.
+    Examples
+    --------
+    >>> np.round(omega_interval(0.5, rate=0.5), 3)
+    array([0.111, 0.25 ])
     """
-    return 2 / 9 * _inside("gap", gap, "must be in [0, 1]")[()], omega(gap, rate)
+    return 2 / 9 * numbers("gap", gap, 0, 1, _SHARES)[()], omega(gap, rate)
 
 
 @dataclass(frozen=True)
@@ -204,14 +207,12 @@ class RegretBound:
 
     Attributes
     ----------
-    wrong_bases : float
-        Pulls from suboptimal bases.
+    wrong_bases, failures : float
+        Pulls from suboptimal bases; confidence bounds that fail, and constants.
     learning : float
         Pulls that tell on which side of c an arm's cost is, their skips, and the budget that is held back.
     skips : float
         Rounds skipped lest the anytime constraint break.
-    failures : float
-        Confidence bounds that fail, and constants.
     """
 
     wrong_bases: float
@@ -220,13 +221,16 @@ class RegretBound:
     failures: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """The bound."""
         return self.wrong_bases + self.learning + self.skips + self.failures
 
 
-def regret(reward_means, cost_means, rate, horizon):
+def regret(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> RegretBound:
     """Theorem 3.2 (Elumar et al., Eq. 11) as printed: upper bound of SUAK's regret.
+
+    Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
+    then has no gap: that is so whenever a single arm is the best mixture.
 
     Parameters
     ----------
@@ -235,11 +239,10 @@ def regret(reward_means, cost_means, rate, horizon):
     horizon : int
         T, rounds; 1 or more.
 
-    Returns
-    -------
-    RegretBound
-        Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
-        then has no gap: that is so whenever a single arm is the best mixture.
+    Examples
+    --------
+    >>> round(regret([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
+    23940168
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     log_t, K, best = log(count("horizon", horizon)), len(rewards), mixture(rewards, costs, rate).value
@@ -254,20 +257,22 @@ def regret(reward_means, cost_means, rate, horizon):
                        float(3 * pi**2 * best / delta**2), 2 * pi**2 * K**2)
 
 
-def wrong_bases_repaired(reward_means, cost_means, rate, horizon):
+def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> float:
     """Upper bound of what SUAK loses by choosing wrong bases while the confidence bounds hold; ours.
 
-    A base I, a cheap arm or a dear one with a cheap one or the null arm, is chosen only while one of its arms has at
-    most L_I = 12 log T (1 + s)^2 / Delta_I^2 pulls, s the larger of 0 and the slope (mu_i - mu_j) / (rho_i - rho_j):
+    A base I, a cheap arm or an expensive one with a cheap one or the null arm, is chosen only while one of its arms has
+    at most L_I = 12 log T (1 + s)^2 / Delta_I^2 pulls, s the larger of 0 and the slope (mu_i - mu_j) / (rho_i - rho_j):
     weak duality, where the paper solves the program and gets 48. If I* is a single arm and a part of I, the other arm
     has at most 12 log T / Delta_j^2 pulls. A choice pulls such an arm with probability omega_min or more, and loses at
     most the largest dual gap in I. Summed over arms, from the bases with small L_I to those with large.
 
-    Parameters as in `regret`, whose first term it replaces.
+    Parameters as in `regret`, whose first term it replaces. In units of reward; infinite if two bases are best, or an
+    arm costs c.
 
-    Returns
-    -------
-    float, in units of reward; infinite if two bases are best, or an arm costs c
+    Examples
+    --------
+    >>> round(wrong_bases_repaired([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000))
+    71623
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     log_t, best = log(count("horizon", horizon)), mixture(rewards, costs, rate)
@@ -282,9 +287,9 @@ def wrong_bases_repaired(reward_means, cost_means, rate, horizon):
         i, j = arms[0], arms[-1]
         slope = max((mu[i] - mu[j]) / (rho[i] - rho[j]), 0.0) if i != j else 0.0
         short = arms
-        if gap == 0 and best.price == 0:                # I = I* and a dear arm
-            dear = i if rho[i] > rate else j
-            short, slope, gap = (dear,), 0.0, best.value - mu[dear]
+        if gap == 0 and best.price == 0:                # I = I* and an expensive arm
+            other = i if rho[i] > rate else j
+            short, slope, gap = (other,), 0.0, best.value - mu[other]
         if gap <= ROUNDING:
             return inf
         for arm in set(short) - {len(rewards)}:
@@ -301,8 +306,8 @@ def _layers(limits):
     return total
 
 
-def informative_from(reward_means, cost_means, rate, bound=regret):
-    """The first horizon at which a bound is below T r*, more than which no policy can lose.
+def informative_from(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, bound: Callable = regret) -> float:
+    """The first horizon at which a bound is below T r*, more than which no policy can lose; inf if the bound is.
 
     Parameters
     ----------
@@ -311,9 +316,10 @@ def informative_from(reward_means, cost_means, rate, bound=regret):
     bound : callable
         Like `regret`; its result, or the `total` of its result, grows like log T.
 
-    Returns
-    -------
-    int, or inf if the bound is infinite
+    Examples
+    --------
+    >>> informative_from([0.75, 0.5], [0.75, 0.25], rate=0.5, bound=lambda *arguments: 100)
+    161
     """
     best = mixture(reward_means, cost_means, _rate(rate)).value
 
@@ -322,33 +328,23 @@ def informative_from(reward_means, cost_means, rate, bound=regret):
         return getattr(value, "total", value) < T * best
 
     require(best > 0, "reward_means", reward_means, "must allow a reward")
-    if not says_something(2**1000):
-        return inf
-    high = 1
-    while not says_something(high):
-        high *= 2
-    low = high // 2                                     # T r* - A log T - B falls, then rises: one crossing
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if says_something(middle) else (middle, high)
-    return high
+    return first_from(says_something, 1, 2**1000)       # T r* - A log T - B falls, then rises: one crossing
 
 
-def table_1(reward_means, cost_means, rate, horizon):
+def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> pd.DataFrame:
     """Table 1 (Elumar et al.) as numbers: the argument of each O(.), constants 1, with the symbols it leaves open set.
 
     Set by us: m = d = 1; b = c; Delta the smallest positive gap of a base, in Li et al.'s row what the linear program
     loses if an arm of I* is removed; chi the smallest share of an arm in the best mixture; sigma_min and Li et al.'s
     sigma the smallest singular value of the two rows (costs; ones) of I*; delta_drift the smallest |rho_i - c|, null
     arm included; Flajolet and Jaillet's sigma 1 / max mu, and lambda = 1 + 2 kappa. They are not comparable, as the
-    paper says: other models, other constants.
+    paper says: other models, other constants. Parameters as in `regret`. A row per work: its `model`, and `value`, in
+    units of reward.
 
-    Parameters as in `regret`.
-
-    Returns
-    -------
-    DataFrame with a row per work
-        `model`, and `value`, in units of reward.
+    Examples
+    --------
+    >>> table_1([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).value.round().to_numpy()[:2]
+    array([3759.,   32.])
     """
     rewards, costs, c = _arms(reward_means, cost_means, rate)
     horizon, K, best = count("horizon", horizon), len(rewards), mixture(rewards, costs, c)
@@ -375,15 +371,9 @@ def table_1(reward_means, cost_means, rate, horizon):
 # ---- a known pair of arms, exactly -------------------------------------------------------------------
 
 class SlackLaw(NamedTuple):
-    """What is left of the budget after the last round.
+    """Probabilities that each round is skipped (`skips`), and what is left of the budget after the last one.
 
-    Attributes
-    ----------
-    skips : ndarray of shape (rounds,)
-        Probability that each round is skipped.
-    unspent : ndarray of shape (states,)
-        Possible values of c t - S_c(t), in units of cost.
-    probability : ndarray of shape (states,)
+    `unspent` has the possible values of c t - S_c(t), in units of cost, `probability` their probabilities.
     """
 
     skips: np.ndarray
@@ -418,39 +408,32 @@ def _slack(high, low, a, b, omega, held_back):
     return skips, mass[:top + 1].copy()
 
 
-def slack_law(cost_high, cost_low, rate, omega, held_back):
+def slack_law(cost_high: float, cost_low: float, rate: float, omega: float, held_back: ArrayLike) -> SlackLaw:
     """SUAK's phase 2 with a fixed base of two arms and known means: the exact law of skips and of unspent budget.
 
     Costs are 0 or 1. Lines 17, 18 and 26 to 36 of Algorithm 2 (Elumar et al.), with a constant omega and with any
-    amount held back instead of log t / omega^2, from an empty account on.
+    amount held back instead of log t / omega^2, from an empty account on. Takes a few ns per round and state; there are
+    as many states as steps of c in the unspent budget.
 
     Parameters
     ----------
     cost_high, cost_low : float
         rho_j > rho_k, in [0, 1]; 0 is the null arm.
-    rate : float
-        c, in (0, 1], a fraction with a denominator of at most 100.
-    omega : float
-        In [0, 1/2].
+    rate, omega : float
+        c, in (0, 1], a fraction with a denominator of at most 100; omega, in [0, 1/2].
     held_back : array_like of shape (rounds,)
         What is not to be spent, in units of cost, round by round.
 
-    Returns
-    -------
-    SlackLaw
-        Takes a few ns per round and state; there are as many states as steps of c in the unspent budget.
+    Examples
+    --------
+    >>> slack_law(0.75, 0.25, rate=0.5, omega=0.25, held_back=np.zeros(3)).skips
+    array([1.   , 0.   , 0.625])
     """
     low = number("cost_low", cost_low, 0, 1, "must be in [0, 1]")
-    high = number("cost_high", cost_high, low, 1, "must be above cost_low, at most 1")
-    require(high > low, "cost_high", cost_high, "must be above cost_low, at most 1")
+    high = number("cost_high", cost_high, low, 1, "must be above cost_low, at most 1", above=low)
     c = Fraction(_rate(rate)).limit_denominator(100)
     require(float(c) == float(rate), "rate", rate, "must be a fraction with a denominator of at most 100")
     omega = number("omega", omega, 0, 0.5, "must be in [0, 1/2]")
-    try:
-        held = np.ascontiguousarray(held_back, float)
-    except (TypeError, ValueError):
-        held = np.empty(0)
-    require(held.ndim == 1 and held.size > 0 and bool(np.all(np.isfinite(held))), "held_back", held_back,
-            "must be finite numbers, one per round")
-    skips, probability = _slack(high, low, c.numerator, c.denominator, omega, held)
+    held = numbers("held_back", held_back, shape=("rounds",))
+    skips, probability = _slack(high, low, c.numerator, c.denominator, omega, np.ascontiguousarray(held))
     return SlackLaw(skips, np.arange(probability.size) / c.denominator, probability)
