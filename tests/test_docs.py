@@ -1,0 +1,97 @@
+"""Documentation of public names: every example runs; in ROOMS nothing public lacks annotations, docstring, example."""
+
+import doctest
+import functools
+import importlib
+import inspect
+import pkgutil
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import costbandits
+
+ROOMS = ("environments", "theory")
+MODULES = ["costbandits", *(info.name for info in pkgutil.walk_packages(costbandits.__path__, "costbandits."))]
+COMPLETE = [name for name in MODULES if name.split(".")[1:2] and name.split(".")[1] in ROOMS]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name):
+    # They may use cb and np without saying so, and the names of their own module.
+    with np.printoptions(precision=4, suppress=True), pd.option_context("display.width", 100):
+        result = doctest.testmod(importlib.import_module(name), extraglobs={"cb": costbandits, "np": np})
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_public_names_are_documented(name):
+    assert faults(importlib.import_module(name)) == []
+
+
+def faults(module):
+    """What public names of a module lack, one text each."""
+    found = []
+    public = {name: thing for name, thing in vars(module).items() if not name.startswith("_") and callable(thing)
+              and getattr(thing, "__module__", None) == module.__name__}
+    for name, thing in public.items():
+        found += [f"{name} lacks {what}" for what in lacks(thing)]
+        if not has_example(thing) and not shown_by_maker(thing, public.values()):
+            found.append(f"{name} lacks an example")
+        for member, value in vars(thing).items() if inspect.isclass(thing) else ():
+            function = underlying(value)
+            if function is not None and not member.startswith("_"):
+                found += [f"{name}.{member} lacks {what}" for what in lacks(function)
+                          if what != "a docstring" or not listed_as_attribute(thing, member)]
+    return found
+
+
+def lacks(thing):
+    signature = inspect.signature(thing)
+    for parameter in signature.parameters.values():
+        if parameter.annotation is parameter.empty and parameter.name != "self":
+            yield f"an annotation of {parameter.name}"
+    if not inspect.isclass(thing) and signature.return_annotation is signature.empty:
+        yield "an annotation of what it returns"
+    # A dataclass or a NamedTuple without a docstring is given its signature as one.
+    if not thing.__doc__ or thing.__doc__.startswith(f"{thing.__name__}("):
+        yield "a docstring"
+
+
+def has_example(thing):
+    return bool(doctest.DocTestParser().get_examples(thing.__doc__ or ""))
+
+
+def shown_by_maker(thing, public):
+    """Whether a record is what a function returns whose example shows it."""
+    return inspect.isclass(thing) and any(
+        not inspect.isclass(maker) and inspect.signature(maker).return_annotation is thing and has_example(maker)
+        for maker in public)
+
+
+def underlying(member):
+    """The function of a method or property; None for other members of a class."""
+    if isinstance(member, property | functools.cached_property | staticmethod | classmethod):
+        return getattr(member, "fget", None) or getattr(member, "func", None) or member.__func__
+    return member if inspect.isfunction(member) else None
+
+
+def listed_as_attribute(cls, name):
+    return any(re.search(rf"^ *(\w+, )*{name}\b.* : ", base.__doc__ or "", re.MULTILINE) for base in cls.__mro__)
+
+
+@pytest.mark.parametrize(("source", "lacking"), [
+    ('def f(x: float) -> float:\n    """Doc.\n\n    >>> 1\n    1\n    """', None),
+    ('def f(x) -> float:\n    """Doc.\n\n    >>> 1\n    1\n    """', "f lacks an annotation of x"),
+    ('def f(x: float):\n    """Doc.\n\n    >>> 1\n    1\n    """', "f lacks an annotation of what it returns"),
+    ('def f() -> int: pass', "f lacks a docstring"),
+    ('def f() -> int:\n    """Doc."""', "f lacks an example"),
+    ('class C:\n    """Doc.\n\n    >>> 1\n    1\n    """\n    def m(self, y): "Doc."', "C.m lacks an annotation of y"),
+    ('class C:\n    """Doc.\n\n    >>> 1\n    1\n    """\n    @property\n    def m(self) -> int: pass',
+     "C.m lacks a docstring")])
+def test_a_planted_fault_is_found(source, lacking):
+    module = type(inspect)("planted")
+    exec(source, vars(module))
+    assert faults(module) == [] if lacking is None else lacking in faults(module)
