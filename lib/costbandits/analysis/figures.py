@@ -65,17 +65,7 @@ def use() -> None:
 
 
 def style(label: str) -> dict:
-    """Line properties of a policy by its label; grey for one that is not ours.
-
-    Parameters
-    ----------
-    label : str
-        As in the figures, such as "BTS".
-
-    Returns
-    -------
-    dict
-        "color" and "linestyle", for matplotlib.
+    """Line properties of a policy by its label in the figures, for matplotlib; grey for one that is not ours.
 
     Examples
     --------
@@ -117,7 +107,7 @@ def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.045) -> None:
 
 def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None = None,
            center: str = "mean") -> dict[str, float]:
-    """Draw one curve per policy over x.
+    """Draw one curve per policy over x; returns where each one ends, for `name_lines`.
 
     Parameters
     ----------
@@ -127,11 +117,6 @@ def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None
     band : {None, "interval", "spread", "deviation"}
         95 % bootstrap interval of the mean, the 10-90 % quantiles of the runs, or a standard deviation either way.
     center : {"mean", "median"}
-
-    Returns
-    -------
-    dict label -> float
-        Where each curve ends, for `name_lines`.
 
     Examples
     --------
@@ -189,7 +174,6 @@ def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int 
         Panels in a row.
     height : float
         Of a panel, in inches.
-    xlabel, ylabel : str
 
     Examples
     --------
@@ -247,7 +231,6 @@ def matrix(ax: Axes, shares: ArrayLike, labels: Sequence[str], title: str) -> No
     shares : array_like of shape (policy, policy)
         In [0, 1], as made by `statistics.wins`; the diagonal is left blank.
     labels : sequence of str
-    title : str
 
     Examples
     --------
@@ -285,7 +268,6 @@ def landscape(ax: Axes, ratios: pd.DataFrame, unbeaten: pd.DataFrame, title: str
         Loss over that of the best policy of its row, 1 or more; NaN for a policy that does not play.
     unbeaten : DataFrame of bool, of the same shape
         Where to draw a frame.
-    title : str
 
     Examples
     --------

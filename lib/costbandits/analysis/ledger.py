@@ -32,17 +32,13 @@ class Claim:
 
     Attributes
     ----------
-    id : str
-    claim, place : str
-        What is claimed, in our words, and where.
-    statistic : str
-        What is measured.
+    id, claim, place, statistic : str
+        What is claimed, in our words, where, and what is measured.
     region : (low, high)
         Values of the statistic for which the claim holds; the ends belong to it.
     primary : str
         The reading that decides.
-    others : dict
-        Name -> what is different about another reading.
+    others : dict name -> what is different about another reading
     repairs : tuple of str
         Which of these put something else in the place of what the paper says, and so are no readings of it.
     ours : bool
@@ -276,8 +272,8 @@ def _faults(row, claim):
 def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
     """One line per claim: what becomes of it (a verdict or ONLY), and in words, with readings that would change it.
 
-    A case that another reading leaves aside keeps its primary verdict under it. A repair changes no verdict; that a
-    claim holds so is told.
+    Columns are id, claim, standing, verdict (the words) and cases. A case that another reading leaves aside keeps its
+    primary verdict under that reading. A repair changes no verdict; the words say if the claim holds when repaired.
 
     Parameters
     ----------
@@ -285,11 +281,6 @@ def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
         As made by `Ledger.frame`, or read.
     claims : dict id -> Claim
         They say which readings are repairs, and which questions are ours. Rows of others are left out.
-
-    Returns
-    -------
-    DataFrame
-        Columns id, claim, standing, verdict (the words) and cases.
 
     Examples
     --------

@@ -45,12 +45,7 @@ def knapsack(runs: Runs) -> np.ndarray:
 
     The best plan is the exact optimum of the unbounded knapsack problem (`optimum.knapsack`): with known costs and
     known means no policy can expect more (Tran-Thanh et al., Eq. 4). Only the last checkpoint, the end of the run, is
-    a regret; before it, what is not spent yet is missing too.
-
-    Parameters
-    ----------
-    runs : Runs
-        Under `HardBudget`.
+    a regret; before it, what is not spent yet is missing too. Runs must be under a `HardBudget`.
 
     Examples
     --------
@@ -75,12 +70,8 @@ def anytime(runs: Runs) -> np.ndarray:
     The best mixture pays r* per round (`optimum.mixture`): the linear relaxation (Elumar et al., Eq. 2, 3). With its
     prices, alpha for a round and lambda for a unit of cost, the regret is
     sum_k n_k (alpha + lambda rho_k - mu_k) + alpha (rounds without a pull) + lambda (c t - sum_k n_k rho_k),
-    where no term of the first two sums is negative, and the third is what was not spent, in expectation.
-
-    Parameters
-    ----------
-    runs : Runs
-        Under `AnytimeBudget`.
+    where no term of the first two sums is negative, and the third is what was not spent, in expectation. Runs must be
+    under an `AnytimeBudget`.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 Regret has a heavy upper tail: a run may lock on a wrong arm. So next to means stand medians, tail quantiles and the
 probability that one policy beats the other in a replication; intervals of means are bootstrapped (BCa), paired.
 All bootstraps of samples of one size share their resamples, so that a table of a hundred pairs costs little more
-than one. Every `confidence` is the level of an interval, a number in (0, 1).
+than one. `confidence` is the level of an interval, in (0, 1).
 """
 
 import functools
@@ -82,10 +82,8 @@ class Comparison:
     replications : int
     of_a, of_b : Summary
         Their numbers are attributes, too, as the columns of `table` are called: `mean_a` is `of_a.mean`.
-    difference : Interval
-        Mean of a - b, BCa bootstrap of the pairs.
-    ratio : Interval
-        Mean of a over mean of b, BCa bootstrap of the pairs.
+    difference, ratio : Interval
+        Mean of a - b, and mean of a over mean of b; BCa bootstrap of the pairs.
     median_difference : Interval
         Median of a - b with its order-statistic interval.
     improvement : Interval
@@ -111,10 +109,10 @@ class Comparison:
         return self.difference.needed(self.replications)
 
     def __getattr__(self, name):
-        number, _, side = name.rpartition("_")
-        if number not in Summary.__dataclass_fields__ or side not in ("a", "b"):
+        statistic, _, side = name.rpartition("_")
+        if statistic not in Summary.__dataclass_fields__ or side not in ("a", "b"):
             raise AttributeError(f"a Comparison has no attribute {name!r}")
-        return getattr(getattr(self, f"of_{side}"), number)
+        return getattr(getattr(self, f"of_{side}"), statistic)
 
     def as_dict(self) -> dict:
         """Flat dict of all numbers, a row of `table`; intervals become three."""
@@ -137,7 +135,6 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
         Labels of policies.
     values : array_like of shape (policy, replication), optional
         What to compare, smaller being better; by default the final budgeted regret (of a Reduced: its "regret").
-    confidence : float
 
     Examples
     --------
@@ -163,7 +160,6 @@ def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: 
         At least two replications, without NaN, in any unit.
     a, b : str
         What to call them.
-    confidence : float
 
     Raises
     ------
@@ -277,7 +273,6 @@ def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
     ----------
     x : array_like of shape (replication,)
         At least two values, none NaN.
-    confidence : float
 
     Examples
     --------
@@ -293,17 +288,16 @@ def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval
     Parameters
     ----------
     x, y : array_like of shape (replication,)
-    confidence : float
 
     Examples
     --------
     >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
     0.467 [0.45, 0.5]
     """
-    means = _means(_samples({"x": x, "y": y}))
+    means, confidence = _means(_samples({"x": x, "y": y})), _level(confidence)
     if np.array_equal(*means[1].T):      # equal samples, also where a resample has mean 0
         return Interval(1.0, 1.0, 1.0)
-    return _bootstrap(lambda means: means[..., 0] / means[..., 1], means, _level(confidence))
+    return _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence)
 
 
 @dataclass(frozen=True)
@@ -372,7 +366,6 @@ def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interv
     ----------
     x, y : array_like of shape (replication,)
         Where both are 0 their ratio counts as 1.
-    confidence : float
 
     Examples
     --------
@@ -392,7 +385,6 @@ def median(x: ArrayLike, confidence: float = 0.95) -> Interval:
     Parameters
     ----------
     x : array_like of shape (replication,)
-    confidence : float
 
     Examples
     --------
@@ -415,7 +407,6 @@ def share(successes: float, n: int, confidence: float = 0.95) -> Interval:
         0 to n; a tie may count half.
     n : int
         Trials, above 0.
-    confidence : float
 
     Examples
     --------
@@ -474,7 +465,6 @@ def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confid
     values : dict label -> array_like of shape (replication,)
         Arrays may differ in length; each pair is compared on the replications both have (the first ones).
     pairs : iterable of (label, label), at least one
-    confidence : float
 
     Examples
     --------
@@ -517,10 +507,6 @@ def wins(values: dict[str, ArrayLike]) -> pd.DataFrame:
     ----------
     values : dict label -> array_like of shape (replication,)
         Two or more, of equal length.
-
-    Returns
-    -------
-    DataFrame of shape (policy, policy), 0.5 on the diagonal
 
     Examples
     --------
@@ -629,7 +615,6 @@ def growth_ratio(x: ArrayLike, values: ArrayLike, split: tuple[float, float, flo
     values : array_like of shape (replication, C)
     split : (start, middle, end)
         Values of x; the nearest checkpoints are used.
-    confidence : float
 
     Examples
     --------
@@ -676,18 +661,15 @@ def _at(x, values, points, name):
 
 
 def crossing(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
-    """Where the curve a, below b at first, rises above it for good, interpolated over log x.
+    """Where the curve a, below b at first, rises above it for good, interpolated over log x; in units of x.
+
+    It is inf if a ends below b, and 0 if a is above throughout.
 
     Parameters
     ----------
     x : array_like of shape (C,)
         Increasing and positive.
     a, b : array_like of shape (C,)
-
-    Returns
-    -------
-    float
-        In units of x; inf if a ends below b, 0 if it is above throughout.
 
     Examples
     --------

@@ -32,7 +32,7 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
              checkpoints: int | Sequence[float] = 50, n_jobs: int | None = None, progress: bool | str = False,
              max_rounds: int = 10**8, store: str | os.PathLike | None = None,
              reduce: Callable[[Runs], dict[str, np.ndarray]] | None = None) -> Runs | Reduced:
-    """Play policies against bandits, all on the same reward stacks.
+    """Play policies against bandits, all on the same reward stacks; returns Runs, or Reduced if `reduce` is given.
 
     Parameters
     ----------
@@ -61,10 +61,6 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     reduce : callable, optional
         From the `Runs` of one policy (labelled "policy") in one replication to a dict of arrays with leading axes
         (policy, replication); only these are kept. For studies whose pull counts would not fit into memory.
-
-    Returns
-    -------
-    Runs, or Reduced when `reduce` is given
 
     Raises
     ------
