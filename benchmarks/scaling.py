@@ -1,6 +1,6 @@
-"""What a million replications would cost on more than one machine: measured, computed, and written as SCALING.md.
+"""What a million replications would cost on more than one machine: measured, and written as SCALING.md beside this.
 
-    python benchmarks/scaling.py      # about two minutes on an idle machine
+    PYTHONPATH=lib python benchmarks/scaling.py [another file]      # about two minutes on an idle machine
 
 Workers only play. Whatever they send passes through one client, which hands out tasks, takes results in and files
 them; so that client, not the number of machines, is what limits a study whose replications are short.
@@ -9,7 +9,6 @@ them; so that client, not the number of machines, is what limits a study whose r
 import os
 import pickle
 import platform
-import sys
 import tempfile
 import time
 import tracemalloc
@@ -19,7 +18,8 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from speed import FAMILIES, full_budget
+import pandas as pd
+from speed import FAMILIES, HERE, destination, full_budget
 
 import costbandits as cb
 from compendium import publication
@@ -28,8 +28,8 @@ from costbandits.analysis.regret import budgeted, knapsack
 from costbandits.analysis.statistics import RESAMPLES, compare
 from costbandits.checks import count, positive
 from costbandits.studies import cluster
-from costbandits.studies.simulate import Study
 from costbandits.studies.store import Store
+from costbandits.studies.study import Study
 
 MILLION = 10**6
 CORES = 8              # of a machine
@@ -333,7 +333,6 @@ def from_measurement(measured):
 
 def from_ledgers(figures):
     """What the page's text leaves open and the committed ledgers say: verdicts from that of all papers together."""
-    import pandas as pd
     rows = pd.concat([ledger.read(path) for path in sorted(Path(figures).glob("*/ledger.csv"))])
     tails = pd.read_csv(Path(figures) / "omega_ucb" / "tails.csv")
     worst, found = (tails.loc[tails["worst 1 % of variance"].idxmax()],
@@ -353,7 +352,7 @@ def provenance():
     return f"Python {platform.python_version()}, {versions}, {platform.machine()}, {os.cpu_count()} cores"
 
 
-def page(measured, figures="figures"):
+def page(measured, figures=HERE.parent / "figures"):
     """The text of SCALING.md."""
     return PAGE.format(**from_measurement(measured), **from_ledgers(figures))
 
@@ -427,11 +426,11 @@ of policies. Shares and medians need no bootstrap.
 """
 
 
-def main(path="benchmarks/SCALING.md"):
+def main(path):
     """Measure, and write the page."""
     publication.replace(path, page(measure()))
     print(f"written: {path}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(destination("SCALING.md", __doc__))

@@ -1,10 +1,13 @@
-"""`make bench`: what things cost, measured in one run and written as a text table.
+"""What things cost, measured in one run and written as a text table, BENCHMARKS.txt beside this script.
+
+    PYTHONPATH=lib python benchmarks/speed.py [another file]      # or: make bench
 
 Times are the best of several, in nanoseconds per pull *beyond sampling*: the stacks are drawn before the clock
 starts. Rivals in the same run are what a good user would write instead: a plain Numba loop that evaluates every
 index in every round, and NumPy vectorised over replications.
 """
 
+import argparse
 import os
 import platform
 import resource
@@ -13,16 +16,18 @@ import sys
 import tempfile
 import time
 from math import log, sqrt
+from pathlib import Path
 
 import numba as nb
 import numpy as np
 
 import costbandits as cb
 from compendium import publication
-from costbandits.engine.loops import loops as engine
+from costbandits.engine import loops as engine
 from costbandits.engine.stacks import ORDER, POLICY, Stacks, stream
 from costbandits.policies.base import IndexRule, Problem
 
+HERE = Path(__file__).resolve().parent
 ARMS = (10, 100, 1000)
 FAMILIES = {
     "Bernoulli": cb.instances.bernoulli,
@@ -336,7 +341,17 @@ def start_up():
         yield f"{what:50}{seconds - bare:10.2f} s"
 
 
-def main(path="benchmarks/BENCHMARKS.txt"):
+def destination(name, about):
+    """Where to write: to the committed file of this name, or to a new one that the command line names."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", nargs="?", type=Path, default=HERE / name, help="a new file (default: %(default)s)")
+    path = parser.parse_args().path
+    if path != HERE / name and (path.exists() or not path.parent.is_dir()):
+        parser.error(f"path = {path}: must be a new file in a folder that is there")
+    return path
+
+
+def main(path):
     """Run all, print as it goes, and write the table at the end."""
     lines = [
         f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {nb.__version__}, {platform.machine()}, "
@@ -352,4 +367,4 @@ def main(path="benchmarks/BENCHMARKS.txt"):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(destination("BENCHMARKS.txt", __doc__))

@@ -99,10 +99,20 @@ def test_ratios_are_short(ratio, text):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"band": "sd"}, "band = 'sd'"), ({"center": "mode"}, "center = 'mode'")])
+    ({"band": "sd"}, "band = 'sd'"), ({"center": "mode"}, "center = 'mode'"),
+    ({"x": np.arange(7)}, r"runs\['ω-UCB 1/4'\].shape = \(20, 8\): must be \(any, 7\)")])
 def test_bad_input(runs, options, message):
     with pytest.raises(ValueError, match=message):
-        figures.curves(plt.gca(), np.arange(8), runs, **options)
+        figures.curves(plt.gca(), **{"x": np.arange(8), "runs": runs, **options})
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda ax: figures.matrix(ax, np.ones((2, 3)), ["a", "b"], ""), r"shares.shape = \(2, 3\): must be \(2, 2\)"),
+    (lambda ax: figures.landscape(ax, pd.DataFrame([[1.0]]), pd.DataFrame([[True, False]]), ""), "unbeaten.shape"),
+    (lambda ax: figures.name_lines(ax, {}), "ends = {}")])
+def test_what_does_not_fit_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(plt.gca())
 
 
 def test_only_names_that_overlap_move_and_none_leaves_the_axis():

@@ -40,11 +40,14 @@ def claims(tmp_path):
     return ledger.load(tmp_path / "claims.yaml")
 
 
+UNIT = ledger.Claim("X", "a is lower than b", "section 1", "ratio", (0.0, 1.0), "means", {})
+
+
 @pytest.mark.parametrize(("low", "high", "expected"), [
     (0.5, 0.9, "reproduced"), (0.5, 1.0, "reproduced"), (0.9, 1.1, "undecided"), (1.0, 1.1, "undecided"),
     (1.01, 1.1, "contradicted")])
 def test_verdict(low, high, expected):
-    assert ledger.verdict(Interval((low + high) / 2, low, high), (0.0, 1.0)) == expected
+    assert UNIT.verdict(Interval((low + high) / 2, low, high)) == expected
 
 
 def test_what_is_no_number_is_no_verdict(claims):
@@ -54,21 +57,21 @@ def test_what_is_no_number_is_no_verdict(claims):
 
 def test_needed_replications():
     # A half-width of 0.2 has to shrink to the distance 0.1 of the border: four times the replications.
-    assert ledger.needed(Interval(0.9, 0.7, 1.1), (0.0, 1.0), 100) == pytest.approx(400)
-    assert ledger.needed(Interval(1.0, 0.7, 1.1), (0.0, 1.0), 100) == np.inf
+    assert UNIT.needed(Interval(0.9, 0.7, 1.1), 100) == pytest.approx(400)
+    assert UNIT.needed(Interval(1.0, 0.7, 1.1), 100) == np.inf
     # Only a border that the interval crosses has to be left behind: 0 is nearer to 0.4 than 1 is.
-    assert ledger.needed(Interval(0.4, 0.3, 1.1), (0.0, 1.0), 100) == pytest.approx(100 * (0.7 / 0.6) ** 2)
+    assert UNIT.needed(Interval(0.4, 0.3, 1.1), 100) == pytest.approx(100 * (0.7 / 0.6) ** 2)
 
 
 def test_needed_replications_of_a_largest_ratio():
     # Settled on 1,000 runs with one rival, open on 100 with the other: its own interval says how many more.
     pairs = {"settled": (Interval(0.8, 0.7, 0.9), 1000), "open": (Interval(0.6, 0.4, 1.4), 100)}
     largest = Extreme(0.8, 0.7, 1.4, "settled", "open", 100, pairs)
-    assert ledger.needed(largest, (0.0, 1.0), 100) == pytest.approx(100 * (0.8 / 0.4) ** 2)
+    assert UNIT.needed(largest, 100) == pytest.approx(100 * (0.8 / 0.4) ** 2)
     # If one rival's ratio is really above 1 it decides, whatever the others do.
     pairs = {"above": (Interval(1.2, 0.9, 1.5), 1000), "open": (Interval(0.99, 0.5, 1.5), 100)}
     largest = Extreme(1.2, 0.9, 1.5, "above", "above", 1000, pairs)
-    assert ledger.needed(largest, (0.0, 1.0), 1000) == pytest.approx(1000 * (0.3 / 0.2) ** 2)
+    assert UNIT.needed(largest, 1000) == pytest.approx(1000 * (0.3 / 0.2) ** 2)
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 3), st.floats(0, 2), st.floats(0, 2), st.integers(10, 1000)), min_size=1,
@@ -78,13 +81,13 @@ def test_undecided_needs_more_replications_than_there_are(drawn):
     decide = {end: max(pairs.values(), key=lambda pair: getattr(pair[0], end)) for end in ("estimate", "low", "high")}
     ends = [getattr(interval, end) for end, (interval, _) in decide.items()]
     largest = Extreme(*ends, 0, 0, min(n for _, n in decide.values()), pairs)
-    more = ledger.needed(largest, (0.0, 1.0), largest.replications)
-    if ledger.verdict(largest, (0.0, 1.0)) == "undecided":
+    more = UNIT.needed(largest, largest.replications)
+    if UNIT.verdict(largest) == "undecided":
         assert more >= largest.replications
     # Two pairs that are alike in everything are as one.
     for interval, n in pairs.values():
         twice = Extreme(interval.estimate, interval.low, interval.high, 0, 0, n, {0: (interval, n), 1: (interval, n)})
-        assert ledger.needed(twice, (0.0, 1.0), n) == ledger.needed(interval, (0.0, 1.0), n)
+        assert UNIT.needed(twice, n) == UNIT.needed(interval, n)
 
 
 def test_rows_and_summary(claims):
@@ -211,8 +214,7 @@ def test_a_cell_that_is_run_again_judges_again(claims, monkeypatch):
     book = ledger.Ledger({"X1": claims["X1"]}, "paper")
 
     def judge(cell, turn, value):
-        monkeypatch.setattr(notebook_cell, "executing", lambda: cell)
-        monkeypatch.setattr(notebook_cell, "turn", lambda: turn)
+        monkeypatch.setattr(notebook_cell, "executing", lambda: (cell, turn))
         book.judge("X1", "a", value, 5)
 
     judge("here", 1, 0.5)

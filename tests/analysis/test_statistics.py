@@ -1,5 +1,6 @@
 """Paired comparisons: known answers, agreement with SciPy, coverage, and what heavy tails do."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -76,6 +77,19 @@ def test_equal_samples():
     c = st.compare(np.arange(5.0), np.arange(5.0))
     assert c.ratio == st.Interval(1.0, 1.0, 1.0)
     assert (c.improvement.estimate, c.p_value, c.decisive) == (0.5, 1.0, np.inf)
+
+
+def test_a_comparison_has_the_columns_of_a_table():
+    c = st.compare([1.0, 2.0, 9.0], [2.0, 2.0, 7.0], "x", "y")
+    row = c.as_dict()
+    assert list(row)[:5] == ["a", "b", "replications", "mean_a", "mean_b"]
+    assert list(row)[-4:] == ["p_value", "worst_share_a", "worst_share_b", "decisive"]
+    assert (c.mean_a, c.p99_b, c.worst_share_a) == (c.of_a.mean, c.of_b.p99, row["worst_share_a"])
+    assert (row["ratio_low"], row["decisive"]) == (c.ratio.low, c.decisive)
+    for name in ("mean_c", "mode_a", "of_c"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(c, name)
+    assert pickle.loads(pickle.dumps(c)) == c
 
 
 def test_worst_share_finds_the_outlier():
@@ -245,18 +259,18 @@ def test_wins_can_go_in_a_circle():
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: st.compare([1.0, 2.0], [1.0]), "equal length"),
     (lambda: st.compare([1.0, 2.0], [1.0, 3.0], confidence=1.5), r"confidence = 1.5.*\(0, 1\)"),
-    (lambda: st.growth_ratio([0.1, 1.0], np.ones((2, 2)), (0.1, 0.2, 1)), "three different checkpoints"),
-    (lambda: st.log_slope([0.1, 1.0], np.ones((2, 2)), (1, 1)), "two different checkpoints"),
-    (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0]}), r"values = .*equal length"),
+    (lambda: st.growth_ratio([0.1, 1.0], np.ones((2, 2)), (0.1, 0.2, 1)), "split = .*3 checkpoints in incr"),
+    (lambda: st.log_slope([0.1, 1.0], np.ones((2, 2)), (1, 1)), "ends = .*2 checkpoints in increasing order"),
+    (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0]}), r"samples = {'a': \(2,\), 'b': \(1,\)}.*equal length"),
     (lambda: st.tournament({"a": [1.0, 2.0]}), "two or more"),
     (lambda: st.tournament({"a": [1.0, 2.0], "b": [1.0, 2.0]}, confidence=95), r"confidence = 95.*\(0, 1\)"),
-    *((lambda f=f, x=x: f(x), r"sample = .*, 2 or more, without NaN")
+    *((lambda f=f, x=x: f(x), r"sample x = .*, 2 or more, without NaN")
       for f in (st.mean, lambda x: st.mean_ratio(x, x), lambda x: st.median_ratio(x, x), lambda x: st.compare(x, x),
                 lambda x: st.extreme_ratio(x, {"a": x}))
       for x in ([5.0], [], [1.0, 2.0, np.nan], np.ones((3, 2)))),
     *((lambda x=x: st.median(x), "without NaN") for x in ([], [1.0, np.nan], 3.0)),
-    (lambda: st.tournament({"a": [1.0, np.nan], "b": [1.0, 2.0]}), "sample of a = .*1 NaN"),
-    (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0, np.nan]}), "sample of b = .*1 NaN"),
+    (lambda: st.tournament({"a": [1.0, np.nan], "b": [1.0, 2.0]}), "sample a = .*1 NaN"),
+    (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0, np.nan]}), "sample b = .*1 NaN"),
     (lambda: st.tournament({"a": [1.0], "b": [2.0]}), "replications = 1: must be two or more"),
     (lambda: st.mean_ratio([1.0, 2.0, 3.0], [1.0, 2.0]), "equal length"),
     (lambda: st.median_ratio([1.0, 2.0, 3.0], [1.0]), "equal length"),
@@ -268,6 +282,14 @@ def test_wins_can_go_in_a_circle():
                 partial(st.share, 1, 2))),
     (lambda: st.share(0, 0), "n above 0"),
     (lambda: st.share(3, 2), "must be 0 to n"),
+    (lambda: st.worst_share([]), r"x = .*\(0,\).*1 or more"),
+    (lambda: st.worst_share([1.0], worst=1), r"worst = 1: must be in \(0, 1\)"),
+    (lambda: st.holm([0.1, np.nan]), r"p_values = \[0.1, nan\]: must be numbers in \[0, 1\]"),
+    (lambda: st.dominance({"a": [1.0, 2.0]}), r"pairs = \[\]: must be one or more pairs among \['a'\]"),
+    (lambda: st.table({"a": [1.0, 2.0]}, [("a", "b")]), r"pairs = \[\('a', 'b'\)\].*among \['a'\]"),
+    (lambda: st.growth_ratio([0.1, 0.5, 1.0], np.ones((2, 2)), (0.1, 0.5, 1)), r"must be \(C,\) and \(repl"),
+    (lambda: st.log_slope([-1.0, 1.0], np.ones((2, 2)), (0.1, 1)), "x above 0"),
+    (lambda: st.crossing([1, 2], [1, 2, 3], [1, 2, 3]), r"must be \(C,\) both"),
 ])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):

@@ -103,6 +103,20 @@ def test_a_study_may_be_played_in_chunks():
     assert np.concatenate(parts, axis=1).tobytes() == whole.tobytes()
 
 
+def test_only_a_new_file_or_the_committed_one_is_written(tmp_path, monkeypatch, capsys):
+    def destination(*arguments):
+        monkeypatch.setattr("sys.argv", ["scaling.py", *map(str, arguments)])
+        return scaling.destination("SCALING.md", scaling.__doc__)
+
+    assert destination() == ROOT / "benchmarks" / "SCALING.md"
+    assert destination(tmp_path / "new.md") == tmp_path / "new.md"
+    (tmp_path / "old.md").touch()
+    for bad in (["--help"], ["--fast"], ["a", "b"], [tmp_path / "old.md"], [tmp_path], [tmp_path / "no" / "new.md"]):
+        with pytest.raises(SystemExit):
+            destination(*bad)
+    assert "must be a new file in a folder that is there" in capsys.readouterr().err
+
+
 def test_the_client_is_measured():
     pytest.importorskip("distributed")
     client, hundred = scaling.measured_client(scaling.SHORT, tasks=50, replications=60, pause=0.2)

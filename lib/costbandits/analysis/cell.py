@@ -5,29 +5,36 @@ import json
 import sys
 
 
-def digest(source):
-    """Digest of a cell's code, a str; line ends after its last line do not count."""
-    return short(source.rstrip("\n"))
+def short(thing: object) -> str:
+    """A digest of 16 digits of anything that JSON can hold.
 
-
-def short(thing):
-    """A digest of 16 digits of anything that JSON can hold."""
+    Examples
+    --------
+    >>> short(["x = 1"])
+    '2d0de73cf02c85a7'
+    """
     return hashlib.sha256(json.dumps(thing).encode()).hexdigest()[:16]
 
 
-def _shell():
-    # IPython is there only if a notebook has loaded it.
-    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+def digest(source: str) -> str:
+    """Digest of a cell's code; line ends after its last line do not count.
+
+    Examples
+    --------
+    >>> digest("x = 1") == digest("x = 1\\n")
+    True
+    """
+    return short(source.rstrip("\n"))
 
 
-def executing():
-    """Digest of the cell that a notebook's kernel is executing, "" where there is no notebook."""
-    shell = _shell()
-    # With papermill and nbclient a cell does not know its id, but its text.
-    return digest(shell.history_manager.input_hist_raw[-1]) if shell else ""
+def executing() -> tuple[str, int | None]:
+    """Digest of the cell that a notebook's kernel executes, and how many it has executed; ("", None) elsewhere.
 
-
-def turn():
-    """How many cells the notebook's kernel has executed, None where there is no notebook."""
-    shell = _shell()
-    return shell.execution_count if shell else None
+    Examples
+    --------
+    >>> executing()
+    ('', None)
+    """
+    # IPython is there only if a notebook has loaded it. With papermill and nbclient a cell knows its text, not its id.
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return (digest(shell.history_manager.input_hist_raw[-1]), shell.execution_count) if shell else ("", None)

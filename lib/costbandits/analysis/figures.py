@@ -1,126 +1,99 @@
 """House style: one colour and line style per policy in all notebooks, and the kinds of figure that several use."""
 
+from collections.abc import Sequence
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from ..checks import count, require
 
-# Okabe and Ito's colours, safe for the colour-blind; line styles tell the rest apart, also in greyscale.
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
-    "#000000",
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#C9B800",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-)
-GREY = "#7F7F7F"
+# Okabe and Ito's colours, safe for the colour-blind, a darker yellow; line styles tell the rest apart, also in grey.
+BLACK, ORANGE, SKY, GREEN, YELLOW = "#000000", "#E69F00", "#56B4E9", "#009E73", "#C9B800"
+BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+SOLID, DASHED, DOTTED, DENSE, SPARSE, MIXED = "-", *((0, dashes) for dashes in (
+    (5, 2), (1, 1.5), (1, 1), (1, 3), (3, 1, 1, 1)))
 
 # label -> (colour, line style). Ours in blue, rivals in the other colours; no two alike in one cast.
 CASTS = {
-    "ω-UCB": (BLUE, "-"),
-    "ω-UCB 1/4": (BLUE, "-"),
-    "ω-UCB 1": (BLUE, (0, (5, 2))),
-    "ω*-UCB 1/4": (SKY, "-"),
-    "ω*-UCB 1": (SKY, (0, (5, 2))),
-    "m-UCB": (RED, "-"),
-    "c-UCB": (RED, (0, (5, 2))),
-    "i-UCB": (RED, (0, (1, 1.5))),
-    "b-greedy": (GREY, (0, (3, 1, 1, 1))),
-    "Budget-UCB": (PURPLE, "-"),
-    "UCB-SC+": (ORANGE, "-"),
-    "BTS": (GREEN, "-"),
-    "UCB-B2": (BLACK, (0, (1, 1))),
-    "UCB-BV1": (PURPLE, (0, (5, 2))),
-    "vUCB-BV1": (ORANGE, (0, (1, 1.5))),
-    "UCB1": (YELLOW, "-"),
-    "ε-greedy 1": (SKY, (0, (3, 1, 1, 1))),
-    "ε-greedy 3": (SKY, (0, (1, 1.5))),
-    "ε-greedy 5": (SKY, (0, (1, 3))),
-    "Budget-CB": (RED, (0, (3, 1, 1, 1))),
-    "Budget-CB, printed radius": (RED, (0, (1, 3))),
-    "CB": (BLACK, (0, (5, 2))),
-    "KUBE": (BLACK, "-"),
-    "fractional KUBE": (ORANGE, (0, (5, 2))),
-    "ε-first 0.05": (GREEN, (0, (1, 1.5))),
-    "ε-first 0.1": (GREEN, (0, (5, 2))),
-    "ε-first 0.2": (GREEN, (0, (3, 1, 1, 1))),
-    "ε-first, shrinking": (YELLOW, (0, (5, 2))),
+    "ω-UCB": (BLUE, SOLID), "ω-UCB 1/4": (BLUE, SOLID), "ω-UCB 1": (BLUE, DASHED),
+    "ω*-UCB 1/4": (SKY, SOLID), "ω*-UCB 1": (SKY, DASHED),
+    "m-UCB": (RED, SOLID), "c-UCB": (RED, DASHED), "i-UCB": (RED, DOTTED), "b-greedy": (GREY, MIXED),
+    "Budget-UCB": (PURPLE, SOLID), "UCB-SC+": (ORANGE, SOLID), "BTS": (GREEN, SOLID), "UCB-B2": (BLACK, DENSE),
+    "UCB-BV1": (PURPLE, DASHED), "vUCB-BV1": (ORANGE, DOTTED), "UCB1": (YELLOW, SOLID),
+    "ε-greedy 1": (SKY, MIXED), "ε-greedy 3": (SKY, DOTTED), "ε-greedy 5": (SKY, SPARSE),
+    "Budget-CB": (RED, MIXED), "Budget-CB, printed radius": (RED, SPARSE), "CB": (BLACK, DASHED),
+    "KUBE": (BLACK, SOLID), "fractional KUBE": (ORANGE, DASHED),
+    "ε-first 0.05": (GREEN, DOTTED), "ε-first 0.1": (GREEN, DASHED), "ε-first 0.2": (GREEN, MIXED),
+    "ε-first, shrinking": (YELLOW, DASHED),
 }, {
-    "SUAK": (BLUE, "-"),
-    "OPS": (RED, "-"),
-    "OPS 3logt": (RED, (0, (5, 2))),
-    "OPS 2logT": (RED, (0, (1, 1.5))),
-    "PDS": (GREEN, "-"),
-    "USS": (PURPLE, "-"),
-    "USS 5": (PURPLE, (0, (5, 2))),
+    "SUAK": (BLUE, SOLID), "OPS": (RED, SOLID), "OPS 3logt": (RED, DASHED), "OPS 2logT": (RED, DOTTED),
+    "PDS": (GREEN, SOLID), "USS": (PURPLE, SOLID), "USS 5": (PURPLE, DASHED),
 }, {
-    "CS-TS": (GREEN, "-"),
-    "CS-TS, Gaussian": (GREEN, (0, (5, 2))),
-    "CS-UCB": (RED, "-"),
-    "CS-ETC": (BLUE, "-"),
-    "commit once": (SKY, (0, (5, 2))),
-    "blind": (BLACK, (0, (1, 1.5))),
-    "PE-CS": (PURPLE, "-"),
+    "CS-TS": (GREEN, SOLID), "CS-TS, Gaussian": (GREEN, DASHED), "CS-UCB": (RED, SOLID), "CS-ETC": (BLUE, SOLID),
+    "commit once": (SKY, DASHED), "blind": (BLACK, DOTTED), "PE-CS": (PURPLE, SOLID),
 }
 POLICIES = {label: look for cast in CASTS for label, look in cast.items()}
 
 STYLE = {
-    "figure.dpi": 80,
-    "savefig.dpi": 110,
-    "figure.constrained_layout.use": True,
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.5,
-    "svg.hashsalt": "costbandits",
-    "svg.fonttype": "none",
+    "figure.dpi": 80, "savefig.dpi": 110, "figure.constrained_layout.use": True,
+    "font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9, "legend.fontsize": 8, "legend.frameon": False,
+    "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.6, "lines.linewidth": 1.5,
+    "svg.hashsalt": "costbandits", "svg.fonttype": "none",
     "axes.prop_cycle": mpl.cycler(color=[BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, YELLOW]),
 }
 
 
-def use():
-    """Switch matplotlib to the house style."""
+def use() -> None:
+    """Switch matplotlib to the house style.
+
+    Examples
+    --------
+    >>> with mpl.rc_context():
+    ...     cb.figures.use()
+    ...     mpl.rcParams["font.size"]
+    9.0
+    """
     plt.rcParams.update(STYLE)
 
 
-def style(label):
-    """Line properties of a policy by its label; grey for one that is not ours.
+def style(label: str) -> dict:
+    """Line properties of a policy by its label in the figures, for matplotlib; grey for one that is not ours.
 
-    Parameters
-    ----------
-    label : str
-        As in the figures, such as "BTS".
-
-    Returns
-    -------
-    dict
-        "color" and "linestyle", for matplotlib.
+    Examples
+    --------
+    >>> cb.figures.style("BTS")
+    {'color': '#009E73', 'linestyle': '-'}
     """
-    colour, line = POLICIES.get(label, (GREY, "-"))
+    colour, line = POLICIES.get(label, (GREY, SOLID))
     return {"color": colour, "linestyle": line}
 
 
-def name_lines(ax, ends, gap=0.045):
+def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.045) -> None:
     """Write each line's name at its right end; names that would overlap are moved apart, as little as possible.
 
     Parameters
     ----------
+    ax : matplotlib Axes
     ends : dict label -> y of the line's last point
     gap : float
-        Least distance between two names as a share of the axis' height.
+        Smallest distance between two names, as a share of the axis' height.
+
+    Examples
+    --------
+    >>> ax = Figure().add_subplot()
+    >>> cb.figures.name_lines(ax, {"BTS": 0.5, "m-UCB": 0.5})
+    >>> [(name.get_text(), round(float(name.xy[1]), 4)) for name in ax.texts]
+    [('BTS', 0.4775), ('m-UCB', 0.5225)]
     """
+    require(len(ends) > 0, "ends", ends, "must be a dict label -> y with at least one line")
     to_axis = ax.transAxes.inverted().transform
     heights = {label: to_axis(ax.transData.transform((ax.get_xlim()[1], y)))[1] for label, y in ends.items()}
     labels = sorted(heights, key=heights.get)
@@ -128,33 +101,28 @@ def name_lines(ax, ends, gap=0.045):
     steps = gap * np.arange(len(labels))
     placed = isotonic_regression([heights[label] for label in labels] - steps).x
     for label, y in zip(labels, np.clip(placed, 0.0, 1.0 - steps[-1]) + steps, strict=True):
-        ax.annotate(
-            label,
-            (1.01, y),
-            xycoords="axes fraction",
-            va="center",
-            fontsize=7.5,
-            color=style(label)["color"],
-            annotation_clip=False,
-        )
+        ax.annotate(label, (1.01, y), xycoords="axes fraction", va="center", fontsize=7.5,
+                    color=style(label)["color"], annotation_clip=False)
 
 
-def curves(ax, x, runs, band=None, center="mean"):
-    """Draw one curve per policy over x.
+def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None = None,
+           center: str = "mean") -> dict[str, float]:
+    """Draw one curve per policy over x; returns where each one ends, for `name_lines`.
 
     Parameters
     ----------
     ax : matplotlib Axes
-    x : array of shape (C,)
+    x : array_like of shape (C,)
     runs : dict label -> array of shape (replication, C)
     band : {None, "interval", "spread", "deviation"}
         95 % bootstrap interval of the mean, the 10-90 % quantiles of the runs, or a standard deviation either way.
     center : {"mean", "median"}
 
-    Returns
-    -------
-    dict label -> float
-        Where each curve ends, for `name_lines`.
+    Examples
+    --------
+    >>> ends = cb.figures.curves(Figure().add_subplot(), [1, 2], {"BTS": np.array([[1.0, 3.0], [1.0, 4.0]])})
+    >>> float(ends["BTS"])
+    3.5
     """
     bands = {"interval": _resampled, "spread": lambda values: np.quantile(values, [0.1, 0.9], axis=0),
              "deviation": lambda values: values.mean(axis=0) + np.outer([-1, 1], values.std(axis=0))}
@@ -162,6 +130,8 @@ def curves(ax, x, runs, band=None, center="mean"):
     require(center in ("mean", "median"), "center", center, "must be 'mean' or 'median'")
     ends = {}
     for label, values in runs.items():
+        shape = np.shape(values)
+        require(len(shape) == 2 and shape[1] == len(x), f"runs[{label!r}].shape", shape, f"must be (any, {len(x)})")
         middle = values.mean(axis=0) if center == "mean" else np.median(values, axis=0)
         ax.plot(x, middle, **style(label))
         ends[label] = middle[-1]
@@ -174,41 +144,43 @@ def curves(ax, x, runs, band=None, center="mean"):
 def _grid(number, columns, size, **shared):
     """A figure with `number` axes in rows, and these axes in order; `size` is that of one of them, in inches."""
     rows = -(-number // columns)
-    fig, axes = plt.subplots(
-        rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False, sharex=True, **shared
-    )
+    fig, axes = plt.subplots(rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False, sharex=True,
+                             **shared)
     for ax, above in zip(axes[-1], axes[max(rows - 2, 0)], strict=True):
         if ax in axes.flat[number:]:
             ax.remove()
-            above.tick_params(labelbottom=True, which="both")      # now nothing below it tells its ticks
+            above.tick_params(labelbottom=True, which="both")      # now nothing below it shows its ticks
     return fig, axes.flat[:number]
 
 
 def _require_parts(name, parts, kind, allowed):
-    """Refuse anything but a dict of parts of this kind, none of them empty; the message tells types, not arrays."""
+    """Refuse anything but a dict of parts of this kind, none of them empty; the message names types, not arrays."""
     ok = isinstance(parts, dict) and len(parts) > 0 and all(isinstance(p, kind) and len(p) > 0 for p in parts.values())
     told = {title: type(part).__name__ for title, part in parts.items()} if isinstance(parts, dict) else type(parts)
     require(ok, name, told, f"must be a dict title -> {allowed}; neither it nor any of these may be empty")
 
 
-def panels(
-    x,
-    groups,
-    columns=3,
-    band=None,
-    center="mean",
-    height=2.9,
-    xlabel="share of the budget spent",
-    ylabel="regret (reward units)",
-):
+def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int = 3, band: str | None = None,
+           center: str = "mean", height: float = 2.9, xlabel: str = "share of the budget spent",
+           ylabel: str = "regret (reward units)") -> Figure:
     """One panel of `curves` per setting on logarithmic axes, policies named at the right end; returns the figure.
 
     Parameters
     ----------
-    x : array of shape (C,)
+    x, band, center
+        As in `curves`.
     groups : dict title -> dict label -> array of shape (replication, C)
     columns : int
         Panels in a row.
+    height : float
+        Of a panel, in inches.
+
+    Examples
+    --------
+    >>> figure = cb.figures.panels([0.1, 1.0], {"ten arms": {"BTS": np.array([[1.0, 3.0], [2.0, 4.0]])}}, columns=1)
+    >>> [ax.get_title() for ax in figure.axes]
+    ['ten arms']
+    >>> plt.close(figure)
     """
     _require_parts("groups", groups, dict, "dict label -> array")
     fig, axes = _grid(len(groups), count("columns", columns), (4.3, height))
@@ -219,18 +191,23 @@ def panels(
     return fig
 
 
-def forest(tables, xlabel, columns=3, height=2.5):
+def forest(tables: dict[str, pd.DataFrame], xlabel: str, columns: int = 3, height: float = 2.5) -> Figure:
     """Intervals of ratios, one panel per setting and one line per rival, with a mark at 1; returns the figure.
 
     Parameters
     ----------
     tables : dict title -> DataFrame
         Columns a (the rival), ratio_estimate, ratio_low, ratio_high, as made by `statistics.table`.
-    columns : int
-        Panels in a row.
-    """
-    import pandas as pd
+    xlabel : str
+    columns, height
+        As in `panels`.
 
+    Examples
+    --------
+    >>> table = pd.DataFrame({"a": ["BTS"], "ratio_estimate": [2.0], "ratio_low": [1.5], "ratio_high": [2.5]})
+    >>> figure = cb.figures.forest({"ten arms": table}, "mean regret over that of ω-UCB", columns=1)
+    >>> plt.close(figure)
+    """
     _require_parts("tables", tables, pd.DataFrame, "DataFrame")
     fig, axes = _grid(len(tables), count("columns", columns), (3.8, height), sharey=True)
     for ax, (title, part) in zip(axes, tables.items(), strict=True):
@@ -245,52 +222,69 @@ def forest(tables, xlabel, columns=3, height=2.5):
     return fig
 
 
-def matrix(ax, shares, labels, title):
+def matrix(ax: Axes, shares: ArrayLike, labels: Sequence[str], title: str) -> None:
     """Head-to-head matrix: how often the row's policy beats the column's, in per cent.
 
     Parameters
     ----------
     ax : matplotlib Axes
-    shares : array of shape (policy, policy)
+    shares : array_like of shape (policy, policy)
         In [0, 1], as made by `statistics.wins`; the diagonal is left blank.
     labels : sequence of str
-    title : str
+
+    Examples
+    --------
+    >>> ax = Figure().add_subplot()
+    >>> cb.figures.matrix(ax, [[0.5, 0.9], [0.1, 0.5]], ["BTS", "m-UCB"], "row beats column, % of replications")
+    >>> [text.get_text() for text in ax.texts]
+    ['90', '10']
     """
-    others = np.where(np.eye(len(labels), dtype=bool), np.nan, shares)
-    ax.imshow(others, cmap="Blues", vmin=0, vmax=1)      # one hue, so that a copy in grey tells winning from losing
-    ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(len(labels)), labels)
-    for i, j in np.argwhere(~np.eye(len(labels), dtype=bool)):
-        colour = "w" if shares[i, j] > 0.6 else "k"
-        ax.text(j, i, f"{100 * shares[i, j]:.0f}", ha="center", va="center", fontsize=6.5, color=colour)
-    ax.set(title=title)
+    square = (len(labels), len(labels))
+    require(np.shape(shares) == square, "shares.shape", np.shape(shares), f"must be {square}, as there are labels")
+    rates = pd.DataFrame(100 * np.asarray(shares), labels, labels).mask(np.eye(len(labels), dtype=bool))
+    # One hue, so that a copy in grey tells winning from losing.
+    _heat_map(ax, rates, title, 60, 6.5, annot=True, fmt=".0f", cmap="Blues", vmin=0, vmax=100, square=True)
+
+
+def _heat_map(ax, table, title, rotation, size, **options):
+    """A DataFrame as shaded cells with numbers of this font size; cells that are NaN stay blank."""
+    sns.heatmap(table, ax=ax, annot_kws={"fontsize": size}, cbar=False, xticklabels=True, yticklabels=True, **options)
+    ax.set(title=title, xlabel="", ylabel="")
+    ax.set_xticks(ax.get_xticks(), table.columns, rotation=rotation, ha="right", rotation_mode="anchor")
+    ax.tick_params(length=0)
     ax.grid(False)
+    # seaborn writes white on middle tones, where black is easier to read.
+    for text, value in zip(ax.texts, table.to_numpy()[table.notna()], strict=True):
+        text.set_color("w" if ax.collections[0].norm(value) > 0.6 else "k")
 
 
-def landscape(ax, ratios, unbeaten, title):
+def landscape(ax: Axes, ratios: pd.DataFrame, unbeaten: pd.DataFrame, title: str) -> None:
     """Which policy for which problem: numbers in cells that darken from 1 to 100, a frame around the unbeaten.
 
     Parameters
     ----------
+    ax : matplotlib Axes
     ratios : DataFrame of shape (family, policy)
         Loss over that of the best policy of its row, 1 or more; NaN for a policy that does not play.
     unbeaten : DataFrame of bool, of the same shape
         Where to draw a frame.
+
+    Examples
+    --------
+    >>> ratios = pd.DataFrame([[1.0, 31.4]], index=["ten arms"], columns=["BTS", "UCB1"])
+    >>> ax = Figure().add_subplot()
+    >>> cb.figures.landscape(ax, ratios, ratios == 1, "random costs")
+    >>> [text.get_text() for text in ax.texts], len(ax.patches)
+    (['1', '31'], 1)
     """
-    shade = mpl.colors.LogNorm(1, 100)
-    ax.imshow(ratios, cmap="YlGnBu", norm=shade, aspect="auto")
-    ax.set_xticks(range(ratios.shape[1]), ratios.columns, rotation=50, ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(ratios.shape[0]), ratios.index)
-    for (i, j), ratio in np.ndenumerate(ratios.to_numpy(float)):
-        if np.isnan(ratio):
-            continue
-        marked = bool(unbeaten.to_numpy()[i, j])
-        ax.text(j, i, _brief(ratio), ha="center", va="center", fontsize=7, weight="bold" if marked else "normal",
-                color="w" if shade(ratio) > 0.6 else "k")
-        if marked:
-            ax.add_patch(plt.Rectangle((j - 0.46, i - 0.44), 0.92, 0.88, fill=False, edgecolor=RED, linewidth=1.6))
-    ax.set(title=title)
-    ax.grid(False)
+    require(ratios.shape == unbeaten.shape, "unbeaten.shape", unbeaten.shape, f"must be that of ratios, {ratios.shape}")
+    _heat_map(ax, ratios, title, 50, 7, annot=ratios.map(_brief), fmt="", cmap="YlGnBu",
+              norm=mpl.colors.LogNorm(1, 100))
+    for text in ax.texts:
+        j, i = map(int, text.get_position())
+        if unbeaten.iloc[i, j]:
+            text.set_weight("bold")
+            ax.add_patch(plt.Rectangle((j + 0.04, i + 0.06), 0.92, 0.88, fill=False, edgecolor=RED, linewidth=1.6))
 
 
 def _brief(ratio):

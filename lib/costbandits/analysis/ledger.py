@@ -5,10 +5,13 @@ reading. A verdict compares the statistic's interval with that region: inside, t
 contradicted; across the border, it is undecided.
 """
 
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from ..checks import count, require
@@ -29,32 +32,46 @@ class Claim:
 
     Attributes
     ----------
-    id : str
-    claim, place : str
-        What is claimed, in our words, and where.
-    statistic : str
-        What is measured.
+    id, claim, place, statistic : str
+        What is claimed, in our words, where, and what is measured.
     region : (low, high)
         Values of the statistic for which the claim holds; the ends belong to it.
     primary : str
         The reading that decides.
-    others : dict
-        Name -> what is different about another reading.
+    others : dict name -> what is different about another reading
     repairs : tuple of str
         Which of these put something else in the place of what the paper says, and so are no readings of it.
     ours : bool
         Whether it is a question of our own, which no paper claims an answer to.
+
+    Examples
+    --------
+    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
+    >>> claim.verdict(cb.statistics.Interval(0.8, 0.7, 1.1))
+    'undecided'
     """
 
     id: str
     claim: str
     place: str
     statistic: str
-    region: tuple
+    region: tuple[float, float]
     primary: str
-    others: dict
-    repairs: tuple = ()
+    others: dict[str, str]
+    repairs: tuple[str, ...] = ()
     ours: bool = False
+
+    def verdict(self, interval: Interval) -> str:
+        """Where the interval lies with respect to the region: REPRODUCED, CONTRADICTED or UNDECIDED."""
+        low, high = self.region
+        if low <= interval.low and interval.high <= high:
+            return REPRODUCED
+        return CONTRADICTED if interval.high < low or interval.low > high else UNDECIDED
+
+    def needed(self, interval: Interval, n: int) -> float:
+        """About how many replications would decide, where n did not: each border must leave the interval."""
+        crossed = [end for end in self.region if np.isfinite(end) and interval.low <= end <= interval.high]
+        return max((interval.needed(n, end) for end in crossed), default=0.0)
 
 
 class _Loader(yaml.SafeLoader):
@@ -69,23 +86,22 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load(path, prefix=""):
-    """Read claims from a YAML file.
-
-    Parameters
-    ----------
-    path : str or Path
-    prefix : str
-        Only claims whose id starts with it, such as "K".
-
-    Returns
-    -------
-    dict id -> Claim
+def load(path: str | os.PathLike) -> dict[str, Claim]:
+    """Read claims, by their ids, from a YAML file.
 
     Raises
     ------
     ValueError
         If a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "claims.yaml"
+    ...     _ = path.write_text("X1: {claim: c, place: p, statistic: s, region: [0, 1], primary: means}")
+    ...     cb.ledger.load(path)["X1"].region
+    (0.0, 1.0)
     """
     raw = yaml.load(Path(path).read_text(), _Loader)
     require(isinstance(raw, dict) and all(isinstance(id, str) for id in raw), str(path), raw,
@@ -102,7 +118,7 @@ def load(path, prefix=""):
         require(isinstance(repairs, list) and set(repairs) <= set(others), f"repairs of claim {id}", repairs,
                 f"must be some of {list(others)}")
         claims[id] = Claim(id, **{**entry, "region": (low, high), "others": others, "repairs": tuple(repairs)})
-    return {id: claim for id, claim in claims.items() if id.startswith(prefix)}
+    return claims
 
 
 def _region(ends):
@@ -113,62 +129,6 @@ def _region(ends):
     return low, high
 
 
-def verdict(interval, region):
-    """The verdict on a statistic: where its interval lies with respect to the region of the claim.
-
-    Parameters
-    ----------
-    interval : Interval
-    region : (low, high)
-        The ends belong to it.
-
-    Returns
-    -------
-    str
-        REPRODUCED, CONTRADICTED or UNDECIDED.
-    """
-    low, high = region
-    if low <= interval.low and interval.high <= high:
-        return REPRODUCED
-    return CONTRADICTED if interval.high < low or interval.low > high else UNDECIDED
-
-
-def needed(interval, region, n):
-    """About how many replications would decide, if estimates are the truth and intervals shrink as 1/sqrt(n).
-
-    Each border of the region that the interval crosses has to be left on one side. Where the interval is the largest
-    of several ratios, compared on different numbers of replications (`statistics.Extreme`), each ratio counts with
-    its own interval and number: if the largest estimate is above the border it decides, else all have to get below.
-
-    Parameters
-    ----------
-    interval : Interval or Extreme
-    region : (low, high)
-    n : int
-        Replications behind the interval.
-
-    Returns
-    -------
-    float
-        Infinite if an estimate lies on a border. For an Extreme, of the ratio that takes longest.
-    """
-    pairs = list(getattr(interval, "pairs", {"": (interval, n)}).values())
-    crossed = [end for end in region if np.isfinite(end) and interval.low <= end <= interval.high]
-    return max((_leaving(pairs, end) for end in crossed), default=0.0)
-
-
-def _leaving(pairs, end):
-    """Replications until the largest of several estimates is told from `end`."""
-
-    def of(interval, n):
-        gap = abs(interval.estimate - end)
-        reach = max(interval.high - interval.estimate, interval.estimate - interval.low)
-        return n * (reach / gap) ** 2 if gap else np.inf
-
-    largest = max(pairs, key=lambda pair: pair[0].estimate)
-    return of(*largest) if largest[0].estimate > end else max(of(*pair) for pair in pairs if pair[0].high >= end)
-
-
 class Ledger:
     """Rows of one notebook: each claim, case by case and reading by reading.
 
@@ -177,15 +137,25 @@ class Ledger:
     claims : dict id -> Claim
     scale : str
         The profile whose runs are judged.
+
+    Examples
+    --------
+    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
+    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> ledger.judge("X1", "ten arms", cb.statistics.Interval(0.8, 0.7, 0.9), 1000)
+    'reproduced'
+    >>> ledger.frame()[["id", "case", "verdict"]].values.tolist()
+    [['X1', 'ten arms', 'reproduced']]
     """
 
-    def __init__(self, claims, scale):
+    def __init__(self, claims: dict[str, Claim], scale: str):
         self.claims, self.scale, self._rows, self._judged = claims, scale, {}, {}
 
-    def judge(self, id, case, interval, replications, reading="primary", note=""):
+    def judge(self, id: str, case: str, interval: Interval | float, replications: int, reading: str = "primary",
+              note: str = "") -> str:
         """File a verdict computed from an interval (or from an exact number); returns it.
 
-        What a file of rows would be refused for later (`faults`) is refused here.
+        What a file of rows would be refused for later (`faults`) is refused here, by a ValueError.
         """
         claim, name = self._claim(id, reading), f"claim {id}, {case}"
         if not isinstance(interval, Interval):
@@ -195,23 +165,16 @@ class Ledger:
         interval = _as_written(interval)
         require(interval.low <= interval.estimate <= interval.high, name, interval, "must have low <= estimate <= high")
         replications = count(f"{name}, replications", replications)
-        result = verdict(interval, claim.region)
-        if result == UNDECIDED and np.isfinite(more := needed(interval, claim.region, replications)):
+        result = claim.verdict(interval)
+        if result == UNDECIDED and np.isfinite(more := claim.needed(interval, replications)):
             note = f"{note}; " * bool(note) + f"about {_rounded(more)} replications would decide"
         self._add(claim, case, reading, interval, replications, result, note)
         return result
 
-    def untestable(self, id, case, missing, reading="primary"):
+    def untestable(self, id: str, case: str, missing: str, reading: str = "primary") -> str:
         """File that a claim cannot be tested, and what is missing."""
-        self._add(
-            self._claim(id, reading),
-            case,
-            reading,
-            Interval(np.nan, np.nan, np.nan),
-            0,
-            UNTESTABLE,
-            f"missing: {missing}",
-        )
+        nothing = Interval(np.nan, np.nan, np.nan)
+        self._add(self._claim(id, reading), case, reading, nothing, 0, UNTESTABLE, f"missing: {missing}")
         return UNTESTABLE
 
     def _claim(self, id, reading):
@@ -221,7 +184,7 @@ class Ledger:
         return self.claims[id]
 
     def _add(self, claim, case, reading, interval, replications, result, note):
-        question, cell, turn = (claim.id, case, reading), notebook_cell.executing(), notebook_cell.turn()
+        question, (cell, turn) = (claim.id, case, reading), notebook_cell.executing()
         before, at = self._judged.get(question, ("", None))
         # Whoever runs a cell of a notebook again wants its rows again, in their place.
         require(question not in self._judged or (before == cell != "" and at != turn), "question", question,
@@ -234,16 +197,8 @@ class Ledger:
             "region_low": claim.region[0], "region_high": claim.region[1],
             "replications": replications, "scale": self.scale, "verdict": result, "note": note, "cell": cell}
 
-    def frame(self):
-        """All rows as a DataFrame, in the order of the claims.
-
-        Raises
-        ------
-        ValueError
-            If a claim has no row under its primary reading.
-        """
-        import pandas as pd
-
+    def frame(self) -> pd.DataFrame:
+        """All rows, in the order of the claims; ValueError if a claim has none under its primary reading."""
         rows = pd.DataFrame([*self._rows.values()])
         judged = set(rows.id[rows.reading == "primary"]) if len(rows) else set()
         require(set(self.claims) <= judged, "ledger", sorted(set(self.claims) - judged), "claims without a verdict")
@@ -251,26 +206,20 @@ class Ledger:
         return rows.sort_values("id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
 
 
-def read(path):
-    """The rows of a ledger's file.
+def read(path: str | os.PathLike) -> pd.DataFrame:
+    """The rows of a ledger's file, texts as texts; column `cell` is "" where an older file has none.
 
-    Parameters
-    ----------
-    path : str or Path
-        A ledger.csv.
-
-    Returns
-    -------
-    DataFrame
-        Texts as texts; column `cell` is "" where an older file has none.
+    Examples
+    --------
+    >>> import io
+    >>> cb.ledger.read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
+    [['X1', 0.8, '', '']]
     """
-    import pandas as pd
-
     rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
     return rows if "cell" in rows else rows.assign(cell="")
 
 
-def faults(rows, claims):
+def faults(rows: pd.DataFrame, claims: dict[str, Claim]) -> Iterator[str]:
     """What is wrong with the rows of a ledger: each verdict is worked out again from its numbers and its claim.
 
     Parameters
@@ -280,9 +229,13 @@ def faults(rows, claims):
     claims : dict id -> Claim
         All that must be judged.
 
-    Yields
-    ------
-    str
+    Examples
+    --------
+    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
+    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> verdict = ledger.judge("X1", "ten arms", 0.8, 1000)
+    >>> list(cb.ledger.faults(ledger.frame().assign(verdict="undecided"), {"X1": claim}))
+    ['X1, ten arms, primary: undecided, but its numbers say reproduced']
     """
     judged = set(rows.id[rows.reading == "primary"])
     yield from (f"{id}: no row under the primary reading" for id in claims if id not in judged)
@@ -312,15 +265,15 @@ def _faults(row, claim):
         yield f"{row.verdict} without numbers"
     elif not row.low <= row.estimate <= row.high:
         yield "the estimate is not within its interval"
-    elif row.verdict != (found := verdict(Interval(*numbers), claim.region)):
+    elif row.verdict != (found := claim.verdict(Interval(*numbers))):
         yield f"{row.verdict}, but its numbers say {found}"
 
 
-def summary(rows, claims):
+def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
     """One line per claim: what becomes of it (a verdict or ONLY), and in words, with readings that would change it.
 
-    A case that another reading leaves aside keeps its primary verdict under it. A repair changes no verdict; that a
-    claim holds so is told.
+    Columns are id, claim, standing, verdict (the words) and cases. A case that another reading leaves aside keeps its
+    primary verdict under that reading. A repair changes no verdict; the words say if the claim holds when repaired.
 
     Parameters
     ----------
@@ -329,13 +282,14 @@ def summary(rows, claims):
     claims : dict id -> Claim
         They say which readings are repairs, and which questions are ours. Rows of others are left out.
 
-    Returns
-    -------
-    DataFrame
-        Columns id, claim, standing, verdict (the words) and cases.
+    Examples
+    --------
+    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, 1.0), "means", {"medians": "of runs"})
+    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> verdicts = [ledger.judge("X1", "ten arms", *each) for each in ((1.2, 1000), (0.8, 1000, "medians"))]
+    >>> cb.ledger.summary(ledger.frame(), {"X1": claim}).verdict.item()
+    'reproduced only under reading medians (contradicted otherwise)'
     """
-    import pandas as pd
-
     lines = []
     for id, group in rows[rows.id.isin(claims)].groupby("id", sort=False):
         primary = group[group.reading == "primary"]
@@ -362,17 +316,13 @@ def _words(result, others, repairs):
     return {"standing": result, "verdict": f"{result} (reproduced when repaired: {mended})" if mended else result}
 
 
-def overall(verdicts):
+def overall(verdicts: Iterable[str]) -> str:
     """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open.
 
-    Parameters
-    ----------
-    verdicts : iterable of str
-        One or more of VERDICTS.
-
-    Returns
-    -------
-    str
+    Examples
+    --------
+    >>> cb.ledger.overall(["reproduced", "undecided", "reproduced"])
+    'undecided'
     """
     found = set(verdicts)
     return next(v for v in (CONTRADICTED, UNDECIDED, UNTESTABLE, REPRODUCED) if v in found)

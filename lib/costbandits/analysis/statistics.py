@@ -3,17 +3,22 @@
 Regret has a heavy upper tail: a run may lock on a wrong arm. So next to means stand medians, tail quantiles and the
 probability that one policy beats the other in a replication; intervals of means are bootstrapped (BCa), paired.
 All bootstraps of samples of one size share their resamples, so that a table of a hundred pairs costs little more
-than one.
+than one. `confidence` is the level of an interval, in (0, 1).
 """
 
 import functools
 import itertools
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from ..checks import ROUNDING, number, require
+from ..studies.runs import Reduced, Runs
+from ..theory.intervals import asymmetric_interval
 from . import regret
 
 RESAMPLES = 4999
@@ -21,7 +26,13 @@ RESAMPLES = 4999
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval."""
+    """An estimate with its confidence interval.
+
+    Examples
+    --------
+    >>> print(cb.statistics.Interval(0.8, 0.7, 1.1))
+    0.8 [0.7, 1.1]
+    """
 
     estimate: float
     low: float
@@ -30,6 +41,36 @@ class Interval:
     def __str__(self):
         return f"{self.estimate:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
+    def needed(self, n: int, border: float = 0.0) -> float:
+        """About how many replications would move `border` out of the interval, which rests on n of them.
+
+        Infinite if the estimate is the border; else as if it were the truth, and lengths shrank as 1/sqrt(n).
+        """
+        gap, reach = abs(self.estimate - border), max(self.high - self.estimate, self.estimate - self.low)
+        return float(n * (reach / gap) ** 2) if gap else np.inf
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A sample in five numbers: mean, median, quantiles of 95 and 99 %, and `worst_share`.
+
+    Examples
+    --------
+    >>> cb.statistics.Summary.of(np.arange(101.0)).p95
+    95.0
+    """
+
+    mean: float
+    median: float
+    p95: float
+    p99: float
+    worst_share: float
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> "Summary":
+        """The summary of a sample of shape (replication,)."""
+        return cls(float(x.mean()), *map(float, np.quantile(x, [0.5, 0.95, 0.99])), worst_share(x))
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -37,53 +78,54 @@ class Comparison:
 
     Attributes
     ----------
+    a, b : str
     replications : int
-    mean_a, mean_b, median_a, median_b, p95_a, p95_b, p99_a, p99_b : float
-    difference : Interval
-        Mean of a - b, BCa bootstrap of the pairs.
-    ratio : Interval
-        Mean of a over mean of b, BCa bootstrap of the pairs.
+    of_a, of_b : Summary
+        Their numbers are attributes, too, as the columns of `table` are called: `mean_a` is `of_a.mean`.
+    difference, ratio : Interval
+        Mean of a - b, and mean of a over mean of b; BCa bootstrap of the pairs.
     median_difference : Interval
         Median of a - b with its order-statistic interval.
     improvement : Interval
         P(a < b) + P(a = b) / 2, with Wilson's interval (conservative when there are ties).
     p_value : float
         Two-sided sign test of the pairs that differ; correct it for several comparisons with `holm`.
-    worst_share_a, worst_share_b : float
-        Share of the variance in the worst 1 % of runs.
-    decisive : float
-        About how many replications would keep 0 out of the interval of `difference` if the estimate were the truth.
     """
 
     a: str
     b: str
     replications: int
-    mean_a: float
-    mean_b: float
-    median_a: float
-    median_b: float
-    p95_a: float
-    p95_b: float
-    p99_a: float
-    p99_b: float
+    of_a: Summary
+    of_b: Summary
     difference: Interval
     ratio: Interval
     median_difference: Interval
     improvement: Interval
     p_value: float
-    worst_share_a: float
-    worst_share_b: float
-    decisive: float
 
-    def as_dict(self):
-        """Flat dict of all numbers; intervals become three."""
-        flat = {}
-        for name, value in asdict(self).items():
-            flat |= {f"{name}_{k}": v for k, v in value.items()} if isinstance(value, dict) else {name: value}
-        return flat
+    @property
+    def decisive(self) -> float:
+        """About how many replications would keep 0 out of the interval of `difference` (`Interval.needed`)."""
+        return self.difference.needed(self.replications)
+
+    def __getattr__(self, name):
+        statistic, _, side = name.rpartition("_")
+        if statistic not in Summary.__dataclass_fields__ or side not in ("a", "b"):
+            raise AttributeError(f"a Comparison has no attribute {name!r}")
+        return getattr(getattr(self, f"of_{side}"), statistic)
+
+    def as_dict(self) -> dict:
+        """Flat dict of all numbers, a row of `table`; intervals become three."""
+        row = {"a": self.a, "b": self.b, "replications": self.replications}
+        row |= {f"{name}_{side}": getattr(self, f"{name}_{side}") for name in vars(self.of_a) for side in "ab"}
+        for name in ("difference", "ratio", "median_difference", "improvement"):
+            row |= {f"{name}_{end}": value for end, value in vars(getattr(self, name)).items()}
+        row["p_value"] = self.p_value
+        return row | {name: row.pop(name) for name in ("worst_share_a", "worst_share_b")} | {"decisive": self.decisive}
 
 
-def paired(runs, a, b, values=None, confidence=0.95):
+def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None,
+           confidence: float = 0.95) -> Comparison:
     """Compare two policies of one study on the replications they share.
 
     Parameters
@@ -91,24 +133,25 @@ def paired(runs, a, b, values=None, confidence=0.95):
     runs : Runs or Reduced
     a, b : str
         Labels of policies.
-    values : array of shape (policy, replication), optional
+    values : array_like of shape (policy, replication), optional
         What to compare, smaller being better; by default the final budgeted regret (of a Reduced: its "regret").
-    confidence : float in (0, 1)
 
-    Returns
-    -------
-    Comparison
+    Examples
+    --------
+    >>> runs = cb.simulate({"m": cb.MUCB(), "c": cb.CUCB()}, cb.instances.bernoulli(3), cb.Budget(20), replications=9)
+    >>> cb.paired(runs, "m", "c").replications
+    9
     """
     shape = (len(runs.policies), len(runs.replications))
     if values is None:
-        values = runs["regret"] if hasattr(runs, "values") else regret.budgeted(runs)
+        values = runs["regret"] if isinstance(runs, Reduced) else regret.budgeted(runs)
         values = values if values.shape == shape else values[:, :, -1]
     values = np.asarray(values, float)
     require(values.shape == shape, "values.shape", values.shape, f"must be (policy, replication) = {shape}")
     return compare(values[runs.index(a)], values[runs.index(b)], a, b, confidence)
 
 
-def compare(x, y, a="a", b="b", confidence=0.95):
+def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: float = 0.95) -> Comparison:
     """Compare two paired samples, smaller values being better.
 
     Parameters
@@ -117,39 +160,32 @@ def compare(x, y, a="a", b="b", confidence=0.95):
         At least two replications, without NaN, in any unit.
     a, b : str
         What to call them.
-    confidence : float in (0, 1)
 
-    Returns
-    -------
-    Comparison
+    Raises
+    ------
+    ValueError
+        If the samples differ in length, are too short or hold NaN. So do all functions of samples here.
+
+    Examples
+    --------
+    >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
+    >>> print(comparison.difference, comparison.improvement, comparison.p_value)
+    -1 [-2.8, 0.6] 0.7 [0.299, 0.927] 0.625
     """
-    (x, y), confidence = _samples(x, y), _level(confidence)
-    d = x - y
+    (x, y), confidence = _samples({"x": x, "y": y}), _level(confidence)
+    d, means = x - y, _means([x, y])
     wins, losses = int((d < 0).sum()), int((d > 0).sum())
-    quantiles = {
-        f"{name}_{who}": float(np.quantile(z, q))
-        for name, q in (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
-        for who, z in (("a", x), ("b", y))
-    }
-    means = _means([x, y])
-    difference = _bootstrap(lambda means: means[..., 0] - means[..., 1], means, confidence)
-    reach = max(difference.high - difference.estimate, difference.estimate - difference.low)
     return Comparison(
-        a=a,
-        b=b,
-        replications=len(d),
-        mean_a=float(x.mean()),
-        mean_b=float(y.mean()),
-        **quantiles,
-        difference=difference,
-        ratio=_mean_ratio(means, confidence),
-        median_difference=_median(d, confidence),
+        a, b, len(d), Summary.of(x), Summary.of(y),
+        difference=_bootstrap(lambda means: means[..., 0] - means[..., 1], means, confidence),
+        ratio=mean_ratio(x, y, confidence),
+        median_difference=median(d, confidence),
         improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
-        p_value=float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
-        worst_share_a=worst_share(x),
-        worst_share_b=worst_share(y),
-        decisive=float(np.inf) if difference.estimate == 0 else len(d) * (reach / difference.estimate) ** 2,
-    )
+        p_value=_sign_test(wins, losses))
+
+
+def _sign_test(wins, losses):
+    return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
 
 
 def _sample(name, x, least=2):
@@ -161,16 +197,16 @@ def _sample(name, x, least=2):
     return x
 
 
-def _samples(*samples):
-    """Paired samples, shape (sample, replication)."""
-    shapes = [np.shape(x) for x in samples]
-    require(len(set(shapes)) == 1, "samples", shapes, "must be paired samples of equal length")
-    return np.array([_sample("sample", x) for x in samples])
+def _samples(values, least=2):
+    """Paired samples of these names, shape (sample, replication)."""
+    shapes = {name: np.shape(x) for name, x in values.items()}
+    require(len(set(shapes.values())) == 1, "samples", shapes, "must be paired samples of equal length")
+    return np.array([_sample(f"sample {name}", x, least) for name, x in values.items()])
 
 
-def _level(confidence):
-    require(0 < number("confidence", confidence) < 1, "confidence", confidence, "must be in (0, 1)")
-    return float(confidence)
+def _level(value, name="confidence"):
+    require(0 < number(name, value, allowed="must be in (0, 1)") < 1, name, value, "must be in (0, 1)")
+    return float(value)
 
 
 @functools.lru_cache(maxsize=4)
@@ -230,41 +266,36 @@ def _p_value(estimate, draws, jackknife):
     return 2 * float(stats.norm.cdf(-abs(w / slope - bias))) if slope > 0 else 0.0
 
 
-def mean(x, confidence=0.95):
-    """Mean of a sample with its BCa bootstrap interval.
+def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Mean of a sample with its BCa bootstrap interval (Efron, 1987).
 
     Parameters
     ----------
     x : array_like of shape (replication,)
         At least two values, none NaN.
-    confidence : float in (0, 1)
 
-    Returns
-    -------
-    Interval
+    Examples
+    --------
+    >>> print(cb.statistics.mean([1.0, 2.0, 4.0]))
+    2.33 [1.33, 4]
     """
-    return _bootstrap(lambda means: means[..., 0], _means(_samples(x)), _level(confidence))
+    return _bootstrap(lambda means: means[..., 0], _means(_samples({"x": x})), _level(confidence))
 
 
-def mean_ratio(x, y, confidence=0.95):
-    """Mean of x over mean of y, paired, with its BCa bootstrap interval.
+def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Mean of x over mean of y, paired, with its BCa bootstrap interval: the whole line if a resample of y has mean 0.
 
     Parameters
     ----------
     x, y : array_like of shape (replication,)
-    confidence : float in (0, 1)
 
-    Returns
-    -------
-    Interval
-        The whole line where a resample of y has mean 0.
+    Examples
+    --------
+    >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
+    0.467 [0.45, 0.5]
     """
-    return _mean_ratio(_means(_samples(x, y)), _level(confidence))
-
-
-def _mean_ratio(means, confidence):
-    draws = means[1]
-    if np.array_equal(draws[:, 0], draws[:, 1]):      # equal samples, also where a resample has mean 0
+    means, confidence = _means(_samples({"x": x, "y": y})), _level(confidence)
+    if np.array_equal(*means[1].T):      # equal samples, also where a resample has mean 0
         return Interval(1.0, 1.0, 1.0)
     return _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence)
 
@@ -275,10 +306,8 @@ class Extreme(Interval):
 
     Attributes
     ----------
-    rival : str
-        Whose ratio is the largest.
-    far : str
-        Whose ratio reaches highest: the upper end of the interval is the one of its own.
+    rival, far : str
+        Whose ratio is the largest, and whose reaches highest: the upper end of the interval is that one's own.
     replications : int
         The fewest behind a ratio that gives the estimate or an end.
     pairs : dict label -> (Interval, int)
@@ -288,27 +317,40 @@ class Extreme(Interval):
     rival: str
     far: str
     replications: int
-    pairs: dict
+    pairs: dict[str, tuple[Interval, int]]
+
+    def needed(self, n: int, border: float = 0.0) -> float:
+        """As for an `Interval`, but each ratio counts with its own interval and number, and n does not matter.
+
+        If the largest estimate is above the border it decides, else all have to get below.
+        """
+        largest, number = max(self.pairs.values(), key=lambda pair: pair[0].estimate)
+        if largest.estimate > border:
+            return largest.needed(number, border)
+        return max(each.needed(number, border) for each, number in self.pairs.values() if each.high >= border)
 
 
-def extreme_ratio(x, rivals, confidence=0.95, ratio=None):
+def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float = 0.95,
+                  ratio: Callable[[ArrayLike, ArrayLike, float], Interval] = mean_ratio) -> Extreme:
     """The largest ratio of x to one of several rivals: over the least favourable rival, when x should be small.
 
     Each pair is compared on the replications both have (the first ones), at a Bonferroni-corrected level.
 
     Parameters
     ----------
-    x : array of shape (replication,)
-    rivals : dict label -> array of shape (replication,)
+    x : array_like of shape (replication,)
+    rivals : dict label -> array_like of shape (replication,)
+    confidence : float
     ratio : callable (x, y, confidence) -> Interval
-        `mean_ratio` by default, or `median_ratio`.
+        `mean_ratio` or `median_ratio`.
 
-    Returns
-    -------
-    Extreme
+    Examples
+    --------
+    >>> largest = cb.statistics.extreme_ratio([1.0, 2.0, 4.0], {"BTS": [2.0, 4.0, 8.0], "m-UCB": [3.0, 6.0, 12.0]})
+    >>> print(largest, largest.rival)
+    0.5 [0.5, 0.5] BTS
     """
     require(len(rivals) > 0, "rivals", rivals, "must be one or more")
-    ratio = ratio or mean_ratio
     level = 1 - (1 - _level(confidence)) / len(rivals)
     sizes = {label: min(len(x), len(y)) for label, y in rivals.items()}
     pairs = {label: (ratio(x[:n], rivals[label][:n], level), n) for label, n in sizes.items()}
@@ -317,49 +359,46 @@ def extreme_ratio(x, rivals, confidence=0.95, ratio=None):
     return Extreme(*ends, decide[0], decide[2], min(sizes[label] for label in decide), pairs)
 
 
-def median_ratio(x, y, confidence=0.95):
+def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule.
 
     Parameters
     ----------
     x, y : array_like of shape (replication,)
         Where both are 0 their ratio counts as 1.
-    confidence : float in (0, 1)
 
-    Returns
-    -------
-    Interval
+    Examples
+    --------
+    >>> print(cb.statistics.median_ratio(np.arange(9.0), 2 * np.arange(9.0)))
+    0.5 [0.5, 0.5]
     """
-    x, y = _samples(x, y)
+    x, y = _samples({"x": x, "y": y})
     with np.errstate(divide="ignore", invalid="ignore"):
         return median(np.where(x == y, 1.0, x / y), confidence)     # where neither has lost anything, too
 
 
-def median(x, confidence=0.95):
+def median(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of a sample with its order-statistic interval (distribution-free, conservative).
+
+    The interval is the whole line where the sample is too small for the level: below 6 values at 95 %.
 
     Parameters
     ----------
     x : array_like of shape (replication,)
-    confidence : float in (0, 1)
 
-    Returns
-    -------
-    Interval
-        The whole line where the sample is too small for the level: below 6 values at 95 %.
+    Examples
+    --------
+    >>> print(cb.statistics.median(range(1, 11)))
+    5.5 [2, 9]
     """
-    return _median(_sample("sample", x, least=1), _level(confidence))     # of one value the interval is the whole line
-
-
-def _median(x, confidence):
-    x = np.sort(x)
+    x, confidence = np.sort(_sample("x", x, least=1)), _level(confidence)     # of one value: the whole line
     n = len(x)
     depth = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))  # ranks depth and n + 1 - depth, counted from 1
     low, high = (x[depth - 1], x[n - depth]) if depth > 0 else (-np.inf, np.inf)
     return Interval(float(np.median(x)), float(low), float(high))
 
 
-def share(successes, n, confidence=0.95):
+def share(successes: float, n: int, confidence: float = 0.95) -> Interval:
     """Share of successes among n trials with Wilson's interval.
 
     Parameters
@@ -368,21 +407,19 @@ def share(successes, n, confidence=0.95):
         0 to n; a tie may count half.
     n : int
         Trials, above 0.
-    confidence : float in (0, 1)
 
-    Returns
-    -------
-    Interval
+    Examples
+    --------
+    >>> print(cb.statistics.share(8, 10))
+    0.8 [0.49, 0.943]
     """
-    from ..theory.intervals import asymmetric_interval
-
     require(0 <= successes <= n and n > 0, "successes, n", (successes, n), "must be 0 to n, and n above 0")
     low, high = asymmetric_interval(successes / n, n, stats.norm.ppf((1 + _level(confidence)) / 2))
     return Interval(float(successes / n), float(low), float(high))
 
 
-def worst_share(x, worst=0.01):
-    """Share of the sum of squared deviations that lies in the largest values.
+def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
+    """Share of the variance that comes from the largest values; 0 where all values are equal.
 
     Parameters
     ----------
@@ -390,44 +427,54 @@ def worst_share(x, worst=0.01):
     worst : float in (0, 1)
         Which share of the runs counts as worst, at least one run.
 
-    Returns
-    -------
-    float, 0 where all values are equal
+    Examples
+    --------
+    >>> round(cb.statistics.worst_share([0.0] * 99 + [1.0]), 2)
+    0.99
     """
-    x = np.sort(np.asarray(x, float))
+    x, worst = np.sort(_sample("x", x, least=1)), _level(worst, "worst")
     squares = (x - x.mean()) ** 2
     return float(squares[-max(1, round(worst * len(x))) :].sum() / squares.sum()) if squares.sum() > 0 else 0.0
 
 
-def holm(p_values):
-    """Holm's step-down correction: adjusted p-values, valid together for all comparisons.
+def holm(p_values: ArrayLike) -> np.ndarray:
+    """Holm's step-down correction (1979): adjusted p-values, valid together for all comparisons, in the order given.
 
     Parameters
     ----------
     p_values : array_like of shape (M,)
 
-    Returns
-    -------
-    ndarray of shape (M,), in the order given
+    Examples
+    --------
+    >>> cb.statistics.holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
     """
     p = np.asarray(p_values, float)
+    require(p.ndim == 1 and bool(np.all((p >= 0) & (p <= 1))), "p_values", p.tolist(), "must be numbers in [0, 1]")
     order = np.argsort(p)
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return adjusted
 
 
-def table(values, pairs, confidence=0.95):
+def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confidence: float = 0.95) -> pd.DataFrame:
     """Paired comparisons as a DataFrame, one row per pair, with Holm's correction over all rows (`p_holm`).
 
     Parameters
     ----------
-    values : dict label -> array of shape (replication,)
+    values : dict label -> array_like of shape (replication,)
         Arrays may differ in length; each pair is compared on the replications both have (the first ones).
-    pairs : sequence of (label, label)
-    """
-    import pandas as pd
+    pairs : iterable of (label, label), at least one
 
+    Examples
+    --------
+    >>> rows = cb.statistics.table({"BTS": [1.0, 2.0, 4.0], "m-UCB": [2.0, 4.0, 9.0]}, [("BTS", "m-UCB")])
+    >>> rows[["a", "b", "mean_a", "mean_b", "p_holm"]].round(2).values.tolist()
+    [['BTS', 'm-UCB', 2.33, 5.0, 0.25]]
+    """
+    pairs = list(pairs)
+    require(len(pairs) > 0 and all(label in values for pair in pairs for label in pair), "pairs", pairs,
+            f"must be one or more pairs among {list(values)}")
     rows = []
     for a, b in pairs:
         n = min(len(values[a]), len(values[b]))
@@ -436,47 +483,47 @@ def table(values, pairs, confidence=0.95):
     return rows.assign(p_holm=holm(rows.p_value))
 
 
-def dominance(values, confidence=0.95):
-    """`table` of all pairs of policies.
+def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
+    """`table` of all pairs of policies, one row per pair, in the order of the labels.
 
     Parameters
     ----------
-    values : dict label -> array of shape (replication,)
-    confidence : float in (0, 1)
+    values, confidence
+        As in `table`.
 
-    Returns
-    -------
-    DataFrame, one row per pair, in the order of the labels
+    Examples
+    --------
+    >>> rows = cb.statistics.dominance({"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [3.0, 3.0]})
+    >>> [*zip(rows.a, rows.b)]
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
     return table(values, itertools.combinations(values, 2), confidence)
 
 
-def wins(values):
+def wins(values: dict[str, ArrayLike]) -> pd.DataFrame:
     """Head-to-head matrix: in which share of replications the row's policy has the smaller value; ties count half.
 
     Parameters
     ----------
-    values : dict label -> array of shape (replication,)
+    values : dict label -> array_like of shape (replication,)
+        Two or more, of equal length.
 
-    Returns
-    -------
-    DataFrame of shape (policy, policy), 0.5 on the diagonal
+    Examples
+    --------
+    >>> cb.statistics.wins({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 4.0, 5.0]}).loc["a", "b"].item()
+    0.875
     """
-    import pandas as pd
-
     x = _together(values)
     shares = [((row < x).mean(axis=1) + (row == x).mean(axis=1) / 2) for row in x]
     return pd.DataFrame(shares, list(values), list(values))
 
 
 def _together(values):
-    sizes = {label: np.shape(x) for label, x in values.items()}
-    require(len(values) > 1 and len(set(sizes.values())) == 1 and len(next(iter(sizes.values()))) == 1, "values", sizes,
-            "must be two or more paired samples of equal length")
-    return np.array([_sample(f"sample of {label}", x, least=1) for label, x in values.items()])
+    require(len(values) > 1, "values", list(values), "must be samples of two or more policies")
+    return _samples(values, least=1)
 
 
-def tournament(values, confidence=0.95):
+def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
     """All pairs of policies, compared by who wins a replication and by who has the smaller mean.
 
     Either question has p-values of its own, corrected by Holm's method over all pairs: the sign test of the
@@ -485,9 +532,9 @@ def tournament(values, confidence=0.95):
 
     Parameters
     ----------
-    values : dict label -> array of shape (replication,)
-        Smaller is better.
-    confidence : float in (0, 1)
+    values : dict label -> array_like of shape (replication,)
+        Two or more, of equal length; smaller is better.
+    confidence : float
         Of each interval by itself.
 
     Returns
@@ -495,9 +542,13 @@ def tournament(values, confidence=0.95):
     DataFrame, one row per pair
         a, b, replications, ties; wins, wins_low, wins_high: P(a < b) + P(a = b) / 2 with Wilson's interval; difference,
         difference_low, difference_high: mean of a less mean of b; p_wins, p_mean, p_wins_holm, p_mean_holm.
-    """
-    import pandas as pd
 
+    Examples
+    --------
+    >>> pairs = cb.statistics.tournament({"a": [1.0, 2.0, 3.0, 4.0, 9.0], "b": [2.0, 2.0, 5.0, 8.0, 7.0]})
+    >>> pairs[["a", "b", "ties", "wins", "difference", "p_wins"]].values.tolist()
+    [['a', 'b', 1, 0.7, -1.0, 0.625]]
+    """
     x, confidence = _together(values), _level(confidence)
     require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
     means = _means(x)
@@ -516,19 +567,19 @@ def _duel(d, means, confidence):
     ends = {f"{name}{end}": value for name, part in parts.items()
             for end, value in zip(("", "_low", "_high"), vars(part).values(), strict=True)}
     return {"replications": len(d), "ties": ties, **ends,
-            "p_wins": float(stats.binomtest(won, won + lost).pvalue) if won + lost else 1.0,
+            "p_wins": _sign_test(won, lost),
             "p_mean": float(not d.any()) if always else _p_value(*means)}
 
 
-def standings(values, pairs, level=0.05):
+def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     """How each policy ends, and how many of the others are better beyond doubt.
 
     Parameters
     ----------
-    values : dict label -> array of shape (replication,)
+    values : dict label -> array_like of shape (replication,)
     pairs : DataFrame
         `tournament(values)`.
-    level : float
+    level : float in (0, 1)
         Of all pairs together. A policy that nobody is better than has a count of 0; by wins there may be none, since
         a can beat b, b beat c and c beat a.
 
@@ -537,58 +588,82 @@ def standings(values, pairs, level=0.05):
     DataFrame, one row per policy
         mean, median, p95, p99; better_mean, better_wins: how many policies have a significantly smaller mean, or win
         significantly more than half of the replications against it.
-    """
-    import pandas as pd
 
-    x = _together(values)
-    table = pd.DataFrame({"mean": x.mean(axis=1)}, pd.Index(values, name="policy"))
-    for name, q in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
-        table[name] = np.quantile(x, q, axis=1)
+    Examples
+    --------
+    >>> values = {"good": np.arange(20.0), "bad": np.arange(20.0) + 1}
+    >>> cb.statistics.standings(values, cb.statistics.tournament(values)).better_mean.to_dict()
+    {'good': 0, 'bad': 1}
+    """
+    x, level = _together(values), _level(level, "level")
+    table = pd.DataFrame([vars(Summary.of(row)) for row in x], pd.Index(values, name="policy"))
+    table = table.drop(columns="worst_share")
     for what, ahead in (("mean", pairs.difference < 0), ("wins", pairs.wins > 0.5)):
         worse = pairs.b.where(ahead, pairs.a)[pairs[f"p_{what}_holm"] < level]
         table[f"better_{what}"] = worse.value_counts().reindex(table.index, fill_value=0)
     return table
 
 
-def growth_ratio(x, values, split, confidence=0.95):
+def growth_ratio(x: ArrayLike, values: ArrayLike, split: tuple[float, float, float],
+                 confidence: float = 0.95) -> Interval:
     """Growth of the mean after `split` over its growth before, per unit of log x: 1 is a straight line, more is convex.
 
     Parameters
     ----------
-    x : array of shape (C,)
+    x : array_like of shape (C,)
         Increasing and positive, such as shares of the budget.
-    values : array of shape (replication, C)
+    values : array_like of shape (replication, C)
     split : (start, middle, end)
         Values of x; the nearest checkpoints are used.
+
+    Examples
+    --------
+    >>> x = np.array([0.01, 0.1, 1.0])
+    >>> print(cb.statistics.growth_ratio(x, [x, 2 * x], split=(0.01, 0.1, 1)))
+    10 [10, 10]
     """
-    x = np.asarray(x, float)
-    i, j, k = (int(np.abs(np.log(x / s)).argmin()) for s in split)
-    require(i < j < k, "split", split, "must name three different checkpoints in increasing order")
-    late = (values[:, k] - values[:, j]) / np.log(x[k] / x[j])
-    early = (values[:, j] - values[:, i]) / np.log(x[j] / x[i])
+    x, (start, middle, end) = _at(x, values, split, "split")
+    late = (end - middle) / np.log(x[2] / x[1])
+    early = (middle - start) / np.log(x[1] / x[0])
     return mean_ratio(late, early, confidence)
 
 
-def log_slope(x, values, ends, confidence=0.95):
+def log_slope(x: ArrayLike, values: ArrayLike, ends: tuple[float, float], confidence: float = 0.95) -> Interval:
     """Slope of the logarithm of the mean over the logarithm of x between two checkpoints.
 
     Parameters
     ----------
-    x : array of shape (C,)
-    values : array of shape (replication, C)
+    x, values, confidence
+        As in `growth_ratio`.
     ends : (start, end)
         Values of x; the nearest checkpoints are used.
+
+    Examples
+    --------
+    >>> x = np.array([0.01, 0.1, 1.0])
+    >>> print(cb.statistics.log_slope(x, [x**0.5, 2 * x**0.5], ends=(0.01, 1)))
+    0.5 [0.5, 0.5]
     """
-    x = np.asarray(x, float)
-    i, j = (int(np.abs(np.log(x / end)).argmin()) for end in ends)
-    require(i < j, "ends", ends, "must name two different checkpoints in increasing order")
-    span = np.log(x[j] / x[i])
-    means = _means(_samples(values[:, i], values[:, j]))
+    x, values = _at(x, values, ends, "ends")
+    span = np.log(x[1] / x[0])
+    means = _means(_samples(dict(zip(("at the start", "at the end"), values, strict=True))))
     return _bootstrap(lambda means: np.log(means[..., 1] / means[..., 0]) / span, means, _level(confidence))
 
 
-def crossing(x, a, b):
-    """Where the curve a, below b at first, rises above it for good, interpolated over log x.
+def _at(x, values, points, name):
+    """The checkpoints nearest to some values of x, and the samples (checkpoint, replication) there."""
+    x, values = np.asarray(x, float), np.asarray(values, float)
+    require(values.ndim == 2 and x.shape == values.shape[1:] and bool(np.all(x > 0)), "x.shape, values.shape",
+            (x.shape, values.shape), "must be (C,) and (replication, C), and x above 0")
+    at = [int(np.abs(np.log(x / point)).argmin()) for point in points]
+    require(bool(np.all(np.diff(at) > 0)), name, points, f"must name {len(at)} checkpoints in increasing order")
+    return x[at], values[:, at].T
+
+
+def crossing(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
+    """Where the curve a, below b at first, rises above it for good, interpolated over log x; in units of x.
+
+    It is inf if a ends below b, and 0 if a is above throughout.
 
     Parameters
     ----------
@@ -596,12 +671,15 @@ def crossing(x, a, b):
         Increasing and positive.
     a, b : array_like of shape (C,)
 
-    Returns
-    -------
-    float
-        In units of x; inf if a ends below b, 0 if it is above throughout.
+    Examples
+    --------
+    >>> round(cb.statistics.crossing([1, 10, 100], [0, 1, 2], [0.5, 0.5, 0.5]), 3)
+    3.162
     """
-    x, above = np.log(np.asarray(x, float)), np.asarray(a, float) - np.asarray(b, float)
+    x, above = np.asarray(x, float), np.asarray(a, float) - np.asarray(b, float)
+    require(x.ndim == 1 and x.shape == above.shape and bool(np.all(x > 0)), "x.shape, (a - b).shape",
+            (x.shape, above.shape), "must be (C,) both, and x above 0")
+    x = np.log(x)
     if above[-1] <= 0:
         return np.inf
     below = np.flatnonzero(above <= 0)

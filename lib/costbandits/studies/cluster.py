@@ -17,17 +17,28 @@ SHORTEST = 2.0      # seconds from dispatch to result that tasks are to last; jo
 
 
 @functools.cache
-def library():
-    """Digest of the library's files and of the versions it runs on."""
+def library() -> bytes:
+    """Digest of the library's files and of the versions it runs on.
+
+    Examples
+    --------
+    >>> library() == library()
+    True
+    """
     here = Path(__file__).parents[1]
     files = [(path.relative_to(here).as_posix(), path.read_bytes()) for path in sorted(here.rglob("*.py"))]
     return digest(files, common())
 
 
-def dask(**options):
+def dask(**options: object) -> object:
     """joblib's Dask backend that asks workers for their version, and hears of tasks given up.
 
-    `simulate` registers it with joblib under the name "dask", in place of joblib's own.
+    `simulate` registers it with joblib under the name "dask", in place of joblib's own; options are those of joblib's.
+
+    Examples
+    --------
+    >>> with distributed.Client("scheduler:8786"), joblib.parallel_config("dask"):      # doctest: +SKIP
+    ...     cb.simulate(policies, instances, stop, replications=100_000)
     """
     from joblib._dask import DaskDistributedBackend  # only here: Dask takes a second to load, and is optional
 

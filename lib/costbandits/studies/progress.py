@@ -13,8 +13,13 @@ import time
 VARIABLE = "COSTBANDITS_PROGRESS"
 
 
-def announce(weights):
-    """Tell the watcher what will be simulated: dict label -> share of the work (any unit)."""
+def announce(weights: dict[str, float]) -> None:
+    """Tell the watcher what will be simulated: dict label -> share of the work (any unit).
+
+    Examples
+    --------
+    >>> cb.progress.announce({"ten arms": 10, "a hundred arms": 100})
+    """
     _write({"plan": {label: float(weight) for label, weight in weights.items()}})
 
 
@@ -27,9 +32,17 @@ def _write(message):
 
 
 class Steps:
-    """Count finished replications of one study; `label` None is silent."""
+    """Count finished replications of one study; `label` None is silent.
 
-    def __init__(self, label, total):
+    Examples
+    --------
+    >>> with Steps(None, total=3) as steps:
+    ...     steps.step(2)
+    >>> steps.done
+    2
+    """
+
+    def __init__(self, label: str | None, total: int):
         self.label, self.total, self.done, self._shown = label, total, 0, 0.0
         self._bar = None
 
@@ -40,7 +53,8 @@ class Steps:
             self._tell()
         return self
 
-    def step(self, number=1):
+    def step(self, number: int = 1) -> None:
+        """So many more are finished."""
         self.done += number
         if self._bar is not None:
             self._bar.update(number)
@@ -54,5 +68,3 @@ class Steps:
     def __exit__(self, *_):
         if self._bar is not None:
             self._bar.close()
-
-

@@ -1,11 +1,18 @@
 """What a study returns: pull counts and totals of every run, or what was kept of them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks import require
+from ..engine.stops import StopRule
+from ..environments.bandits import Bandit
 from . import keys
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
@@ -21,9 +28,17 @@ class Results:
     replications : ndarray of int, shape (R,)
     fractions : ndarray, shape (C,)
         Checkpoints as shares of the budget, or of the horizon.
+
+    Examples
+    --------
+    >>> runs = cb.simulate({"m": cb.MUCB(), "BTS": cb.BTS()}, cb.instances.bernoulli(3), cb.Budget(9), checkpoints=2)
+    >>> runs
+    Runs: m, BTS; 1 replications, 2 checkpoints, 3 arms, Budget(total=9)
+    >>> runs.index("BTS"), list(runs.frame(runs.spent[:, :, -1]))
+    (1, ['policy', 'replication', 'value'])
     """
 
-    policies: list
+    policies: list[str]
     replications: np.ndarray
     fractions: np.ndarray
 
@@ -31,12 +46,12 @@ class Results:
         return (f"{type(self).__name__}: {', '.join(map(str, self.policies))}; "
                 f"{len(self.replications):,} replications, {len(self.fractions)} checkpoints")
 
-    def index(self, label):
-        """Position of a policy on the first axis."""
+    def index(self, label: str) -> int:
+        """Position of a policy on the first axis; ValueError if there is none of this label."""
         require(label in self.policies, "policy", label, f"must be one of {self.policies}")
         return self.policies.index(label)
 
-    def frame(self, values):
+    def frame(self, values: ArrayLike) -> "pd.DataFrame":
         """A tidy DataFrame of an array (policy, replication[, checkpoint]): these columns, and value."""
         import pandas as pd
         values = np.asarray(values)
@@ -58,9 +73,15 @@ class Runs(Results):
     rounds, skips : int64 arrays of shape (policy, replication, checkpoint)
         Elapsed rounds, skipped ones included; skipped ones alone.
     spent, reward : float64 arrays of shape (policy, replication, checkpoint)
-    bandits : list of Bandit, one per replication
-    stops : list of stop rules, one per replication
+        What was paid and earned so far, in units of cost and of reward.
+    bandits, stops : lists of Bandit and of stop rules, one per replication
     seed : int
+
+    Examples
+    --------
+    >>> runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(9), replications=4, checkpoints=2)
+    >>> runs.pulls.shape, bool((runs.spent[:, :, -1] >= 9).all())
+    ((1, 4, 2, 3), True)
     """
 
     pulls: np.ndarray
@@ -68,8 +89,8 @@ class Runs(Results):
     skips: np.ndarray
     spent: np.ndarray
     reward: np.ndarray
-    bandits: list
-    stops: list
+    bandits: list[Bandit]
+    stops: list[StopRule]
     seed: int
 
     def __repr__(self):
@@ -77,7 +98,7 @@ class Runs(Results):
         return f"{super().__repr__()}, {self.bandits[0].K} arms, {repr(self.stops[0]) if one else f'a {kind} for each'}"
 
     @property
-    def unpulled(self):
+    def unpulled(self) -> np.ndarray:
         """How many arms have never been pulled, shape (policy, replication, checkpoint)."""
         return (self.pulls == 0).sum(axis=-1)
 
@@ -91,9 +112,15 @@ class Reduced(Results):
     values : dict
     origin : bytes
         Digest of the seed, and of the bandit and the stop rule of replication 0: runs of one origin are paired.
+
+    Examples
+    --------
+    >>> cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(9), 4, checkpoints=1,
+    ...             reduce=lambda runs: {"regret": cb.regret.budgeted(runs)})["regret"].shape
+    (1, 4, 1)
     """
 
-    values: dict
+    values: dict[str, np.ndarray]
     origin: bytes
 
     def __repr__(self):
@@ -104,12 +131,7 @@ class Reduced(Results):
         return self.values[name]
 
 
-def stacked(results):
-    """From a dict of arrays for each (policy, replication) to a dict of arrays (policy, replication, ...)."""
-    return {name: np.stack([[result[name] for result in row] for row in results]) for name in results[0][0]}
-
-
-def join(first, second):
+def join(first: Runs | Reduced, second: Runs | Reduced) -> Runs | Reduced:
     """The policies of two results side by side, on the replications they have in common.
 
     Both must come from the same seed, checkpoints and instances, so that their runs are paired.
@@ -117,12 +139,15 @@ def join(first, second):
     Parameters
     ----------
     first, second : Runs or Reduced
-        Two of a kind; a label may stand in only one of them.
+        Two of a kind; a label may stand in only one of them. Policies of `first` come first in the result, and its
+        replications keep their order.
 
-    Returns
-    -------
-    Runs or Reduced
-        With the policies of `first` before those of `second`, replications in the order of `first`.
+    Examples
+    --------
+    >>> study = {"bandits": cb.instances.bernoulli(3), "stop": cb.Budget(9), "checkpoints": 1}
+    >>> few, more = cb.simulate({"m": cb.MUCB()}, **study), cb.simulate({"c": cb.CUCB()}, **study, replications=3)
+    >>> cb.join(few, more)
+    Runs: m, c; 1 replications, 1 checkpoints, 3 arms, Budget(total=9)
     """
     kinds = (type(first).__name__, type(second).__name__)
     require(isinstance(first, Results) and kinds[0] == kinds[1], "results", kinds, "must be two Runs or two Reduced")

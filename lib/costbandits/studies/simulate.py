@@ -8,6 +8,7 @@ import contextlib
 import numbers
 import os
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import joblib
@@ -16,19 +17,22 @@ import numpy as np
 from ..checks import count, require
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
-from ..policies.base import require_policies, takes_one
+from ..policies.base import Policy, require_policies, takes_one
 from . import cluster
 from .progress import Steps
-from .runs import Reduced, Runs, stacked
+from .runs import Reduced, Runs
 from .store import Store
 from .study import STOPS, Study
 
 joblib.register_parallel_backend("dask", cluster.dask)
 
 
-def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_jobs=None, progress=False,
-             max_rounds=10**8, store=None, reduce=None):
-    """Play policies against bandits, all on the same reward stacks.
+def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.Generator], Bandit],
+             stop: StopRule | Callable[[Bandit], StopRule], replications: int | Sequence[int] = 1, seed: int = 0,
+             checkpoints: int | Sequence[float] = 50, n_jobs: int | None = None, progress: bool | str = False,
+             max_rounds: int = 10**8, store: str | os.PathLike | None = None,
+             reduce: Callable[[Runs], dict[str, np.ndarray]] | None = None) -> Runs | Reduced:
+    """Play policies against bandits, all on the same reward stacks; returns Runs, or Reduced if `reduce` is given.
 
     Parameters
     ----------
@@ -58,10 +62,6 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
         From the `Runs` of one policy (labelled "policy") in one replication to a dict of arrays with leading axes
         (policy, replication); only these are kept. For studies whose pull counts would not fit into memory.
 
-    Returns
-    -------
-    Runs, or Reduced when `reduce` is given
-
     Raises
     ------
     ValueError
@@ -71,6 +71,13 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
         a hard or anytime budget, an index that is NaN.
     StoreError, OSError
         If the store is damaged or belongs to something else, or the disk is full.
+
+    Examples
+    --------
+    >>> bandit = cb.Bandit([cb.Constant(0.9), cb.Constant(0.4)], [cb.Constant(1.0), cb.Constant(1.0)])
+    >>> runs = cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(10), replications=2, checkpoints=[0.5, 1])
+    >>> runs.pulls.tolist()
+    [[[[4, 1], [9, 1]], [[4, 1], [9, 1]]]]
     """
     study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce)
     require(store is None or (isinstance(store, str | os.PathLike) and str(store) != ""), "store", store,
@@ -78,7 +85,8 @@ def simulate(policies, bandits, stop, replications=1, seed=0, checkpoints=50, n_
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         pieces = list(_collect(study, ids, n_jobs, filed, steps))
-    arrays = stacked([[piece[label] for piece in pieces] for label in study.policies])
+    arrays = {name: np.stack([[piece[label][name] for piece in pieces] for label in study.policies])
+              for name in next(iter(pieces[0].values()))}
     common = {"policies": list(study.policies), "replications": np.array(ids, np.int64), "fractions": study.fractions}
     if reduce is not None:
         return Reduced(**common, values=arrays, origin=study.origin)

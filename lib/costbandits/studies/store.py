@@ -9,7 +9,9 @@ import errno
 import hashlib
 import json
 import math
+import os
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,13 @@ FORMAT = 1
 
 
 class StoreError(RuntimeError):
-    """The store cannot be used; the message says why and what to do."""
+    """The store cannot be used; the message says why and what to do.
+
+    Examples
+    --------
+    >>> issubclass(cb.StoreError, RuntimeError)
+    True
+    """
 
 
 class Store:
@@ -27,16 +35,23 @@ class Store:
 
     Parameters
     ----------
-    path : path
+    path : str or path
         The file, made with its folder if absent.
 
     Raises
     ------
     StoreError
         If the file is damaged, is not a store or cannot be written. Nothing is overwritten.
+
+    Examples
+    --------
+    >>> with Store(":memory:") as store:
+    ...     store.put([(b"key", {"regret": np.arange(3)})])
+    ...     store.get(b"key"), store.get(b"another"), len(store)
+    ({'regret': array([0, 1, 2])}, None, 1)
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         with self._clear_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +106,7 @@ class Store:
         except OSError as error:
             raise StoreError(f"store {self.path}: cannot be written ({error.strerror})") from error
 
-    def get(self, key):
+    def get(self, key: bytes) -> dict[str, np.ndarray] | None:
         """The arrays filed under `key`, or None."""
         with self._clear_errors():
             row = self._db.execute("SELECT payload, checksum FROM results WHERE key = ?", (key,)).fetchone()
@@ -102,7 +117,7 @@ class Store:
                              "Move it away to compute its results anew.")
         return _unpack(row[0])
 
-    def put(self, items):
+    def put(self, items: Iterable[tuple[bytes, dict[str, np.ndarray]]]) -> None:
         """File results, all or none: pairs (key, dict of arrays)."""
         rows = [(key, payload, _checksum(key, payload)) for key, payload in ((k, _pack(v)) for k, v in items)]
         with self._clear_errors(), self._transaction():
@@ -111,7 +126,8 @@ class Store:
     def __len__(self):
         return self._db.execute("SELECT count(*) FROM results").fetchone()[0]
 
-    def close(self):
+    def close(self) -> None:
+        """Give the file back; what was put is in it."""
         self._db.close()
 
     def __enter__(self):
