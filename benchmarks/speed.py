@@ -19,7 +19,7 @@ import numpy as np
 
 import costbandits as cb
 from compendium import publication
-from costbandits.engine.loops import loops as engine
+from costbandits.engine import loops as engine
 from costbandits.engine.stacks import ORDER, POLICY, Stacks, stream
 from costbandits.policies.base import IndexRule, Problem
 
