@@ -542,7 +542,7 @@ def test_of_two_runs_in_a_terminal_one_rewrites_its_line_and_the_other_writes_ab
 
 def test_elsewhere_a_line_appears_for_a_new_topic_and_every_fifteen_seconds(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("costbandits.runner.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("compendium.terminal.time.monotonic", lambda: now[0])
     paper = io.StringIO()
     line = Line("toy", paper)
     for second in range(40):
