@@ -135,6 +135,12 @@ def test_a_paper_without_a_ledger_is_told(toys, capsys):
     assert made_book.main([]) == 2 and "ledgers = []: there must be one" in capsys.readouterr().err
 
 
+def test_two_papers_with_a_claim_of_the_same_id_are_refused(toys):
+    Path("claims/extend.yaml").write_text(yaml.safe_dump({"K1": CLAIMS["K1"]}))
+    with pytest.raises(ValueError, match=r"claims/extend.yaml, claim = 'K1': must be of one paper; claims/kube.yaml"):
+        project.claims(".")
+
+
 def test_a_ledger_with_a_fault_is_refused_and_nothing_written(toys, capsys):
     file_rows(book("paper", "omega_ucb", O1=3.0).assign(verdict="reproduced"), "figures/omega_ucb")
     before = files()
