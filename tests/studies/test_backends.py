@@ -133,7 +133,8 @@ def lone_workers(tmp_path):
     with distributed.LocalCluster(n_workers=0, **quietly) as nobody, distributed.Client(nobody) as client:
         command = [sys.executable, "-m", "dask", "worker", nobody.scheduler_address, "--no-nanny", "--no-dashboard",
                    "--nthreads", "1", "--local-directory", str(tmp_path)]
-        path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        here = Path(__file__).parent
+        path = os.pathsep.join([str(here), str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         workers = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, **quiet) for _ in range(2)]
         try:
