@@ -59,7 +59,8 @@ deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replicat
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
 lab: $(READY)  ## JupyterLab on the notebooks
-	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks
+	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks \
+	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving
 
 refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(RUN) refresh

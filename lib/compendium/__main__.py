@@ -23,11 +23,10 @@ from costbandits.checks import require
 from costbandits.studies.store import StoreError
 
 from . import page, plan, publication
+from .lab import quieten
 from .terminal import Line, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-                     "language_info": {"name": "python"}}
 
 class Failed(Exception):
     """The work was begun and could not be done; the message is for the reader."""
@@ -115,7 +114,6 @@ def refresh(root, name, build="build"):
     path = root / "notebooks" / f"{name}.ipynb"
     notebook = plan.read(root, name)
     for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     line = Line(f"{name} (in place)")
@@ -125,9 +123,7 @@ def refresh(root, name, build="build"):
         for number, cell in enumerate(notebook.cells, 1):
             for output in cell.get("outputs", []):
                 require(output.get("name") != "stderr", f"cell {number}, stderr", output.get("text"), "must stay empty")
-    for volatile in ("papermill", "widgets"):
-        notebook.metadata.pop(volatile, None)
-    notebook.metadata.update(NOTEBOOK_METADATA)
+    quieten(notebook)
     text = nbformat.writes(notebook) + "\n"
     if path.read_text(encoding="utf-8") == text:
         return False

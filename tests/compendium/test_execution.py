@@ -132,8 +132,7 @@ def _command(folder, log, arguments):
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
-    out, err = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))
-    with out as sys.stdout, err as sys.stderr:
+    with open(1, "w", buffering=1, closefd=False) as sys.stdout, open(2, "w", buffering=1, closefd=False) as sys.stderr:
         status = command.main(arguments)
     os._exit(status)
 
