@@ -2,8 +2,9 @@
 
     python -m compendium run omega_ucb --profile paper
     python -m compendium refresh
+    python -m compendium new my_paper --title "My paper: what it asks"
 
-Both work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
+All work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
 its own below `build/`, and publishes only when the whole notebook has succeeded: figures, tables and ledger rows of the
 paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`; ledger and
 findings of the deep profile, which shares the paper profile's store, also to `figures/deep/<notebook>/`.
@@ -200,6 +201,9 @@ def main(arguments=None):
     runs.add_argument("--among", nargs="+", default=(), metavar="NOTEBOOK", help="all that are run, to say how many")
     refreshes = commands.add_parser("refresh", help="execute committed notebooks in place")
     refreshes.add_argument("notebook", nargs="*", help="all by default")
+    news = commands.add_parser("new", help="lay out the chapter of another paper")
+    news.add_argument("name", help="of the notebook, and of everything that belongs to it")
+    news.add_argument("--title", default="", help="heading of the chapter")
     options = parser.parse_args(arguments)
     try:
         with _interruptible():
@@ -221,6 +225,16 @@ def _obey(options):
         say(run(order, options.among), sys.stdout)
         return
     _isolate(options.build)
+    if options.command == "new":
+        from . import new
+        new.check(".", options.name)
+        with _scratch(Path(options.build).resolve() / "new", options.name) as scratch:
+            files = new.lay_out(scratch, options.name, options.title)
+            _ignore_signals()
+            new.write(".", scratch, options.name, files)
+            shutil.rmtree(scratch)
+        print(new.REMAINS.format(name=options.name))
+        return
     for name in options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb")):
         print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")
 

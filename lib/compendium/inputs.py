@@ -19,6 +19,7 @@ from pathlib import Path
 
 # Parts of the book's machinery that no notebook is run with.
 IDLE = {Path("lib/compendium", f"{name}.py") for name in ("inputs", "lab", "new", "report")}
+SKELETON = Path("lib/compendium/skeleton")
 TEST = "test_thompson"      # the law of Thompson sampling, tested at length by `make deep`
 TESTED = ("environments", "engine", "policies", "studies")
 
@@ -68,7 +69,7 @@ def write(path, parts):
 def main(folder, *chapters):
     """Write all files anew that are not what they should be."""
     folder, lock = Path(folder), Path("requirements.lock")
-    library = list(lines(sorted(set(Path("lib").rglob("*.py")) - IDLE)))
+    library = list(lines(sorted(path for path in set(Path("lib").rglob("*.py")) - IDLE if path.parent != SKELETON)))
     common = [*library, *lines([lock, *sorted(Path("data").glob("*.csv"))]),
               f"data of ads: {os.environ.get('COSTBANDITS_ADS') or 'in data, if there'}\n"]
     for name in chapters:

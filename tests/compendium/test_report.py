@@ -340,7 +340,8 @@ def strange_cells(rows, cells):
 
 
 def by_question(rows):
-    rows = rows.astype(str)
+    # Numbers that are all whole in one file need not be so in another.
+    rows = rows.astype(dict.fromkeys(rows.select_dtypes("number"), float)).astype(str)
     rest = rows.drop(columns=made_book.QUESTION)
     return dict(zip(map(tuple, rows[made_book.QUESTION].to_numpy()), map(tuple, rest.to_numpy()), strict=True))
 
