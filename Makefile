@@ -35,7 +35,7 @@ RUN = $(PY) -m compendium --build $(BUILD)
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test deep lab refresh bench lock clean distclean FORCE
+.PHONY: help all quick test check deep lab refresh new bench lock clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -54,6 +54,10 @@ test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed noteb
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -n auto --dist loadfile \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
+check: $(READY)  ## the fast part of it, under a minute: ruff, and the tests that are neither slow nor need a browser
+	$(PY) -m ruff check lib tests benchmarks
+	$(PY) -m pytest -n auto --dist loadfile -m "not slow and not browser" tests
+
 deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
 	@$(PY) -m compendium.report
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
@@ -64,6 +68,9 @@ lab: $(READY)  ## JupyterLab on the notebooks
 
 refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(RUN) refresh
+
+new: $(READY)  ## lay out the chapter of another paper: make new PAPER=name TITLE="what it asks"
+	@$(RUN) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
 
 bench: $(READY)  ## the benchmark table, and what a million replications would cost
 	@$(PY) benchmarks/speed.py

@@ -88,6 +88,7 @@ def test_the_committed_page_is_of_the_committed_ledgers(text):
     assert all(f"| {name} |" in committed for name in scaling.STUDIES)
 
 
+@pytest.mark.slow
 def test_what_a_replication_costs():
     cost, error = scaling.price(scaling.subsidy(), 4)
     assert cost.seconds > 0 and error > 0 and cost.filing > 0
@@ -103,6 +104,7 @@ def test_a_study_may_be_played_in_chunks():
     assert np.concatenate(parts, axis=1).tobytes() == whole.tobytes()
 
 
+@pytest.mark.slow
 def test_the_client_is_measured():
     pytest.importorskip("distributed")
     client, hundred = scaling.measured_client(scaling.SHORT, tasks=50, replications=60, pause=0.2)

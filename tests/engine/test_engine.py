@@ -204,6 +204,7 @@ def test_a_run_resumed_after_every_pull_is_the_same(K):
         assert np.array_equal(runs[0].purse_at, runs[1].purse_at)
 
 
+@pytest.mark.slow
 def test_a_rule_of_the_library_is_compiled_into_the_loop_once():
     """What is on disk serves the next process, until the loop's file or the rule's is edited."""
     for policy, loop in ((cb.MUCB(), engine.lazy_scan), (cb.KUBE(), cb.KUBE.loop)):

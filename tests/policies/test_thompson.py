@@ -28,6 +28,8 @@ from costbandits.engine.stacks import Stacks
 from costbandits.policies import thompson
 from costbandits.policies.thompson import BELL, CHANCE, LAZY, LEADER, LOUD, RING, THETA, TILT, WORK
 
+pytestmark = pytest.mark.slow
+
 DEEP = int(os.environ.get("COSTBANDITS_DEEP", "1"))
 ALARM, CAUGHT = 1e-9, 1e-12
 FINE, FINER = 1.0, 1.6                                     # the grid in use, and one to compare it with

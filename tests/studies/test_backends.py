@@ -20,6 +20,8 @@ from costbandits.studies import cluster
 from costbandits.studies.store import Store
 from costbandits.studies.study import Study
 
+pytestmark = pytest.mark.slow
+
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
 
