@@ -408,6 +408,7 @@ def rows():
     return rows_of("kube")
 
 
+@pytest.mark.slow
 def test_a_changed_verdict_is_noticed(rows):
     for number, row in rows.iloc[::5].iterrows():
         for verdict in set(ledger.VERDICTS) - {row.verdict}:
