@@ -19,12 +19,9 @@ endif
 # The library is that of this folder, also where .venv was copied along with it from another one.
 export PYTHONPATH := $(CURDIR)/lib$(if $(PYTHONPATH),:$(PYTHONPATH))
 
-# What the results depend on besides the notebook and its parameters.
-CODE := $(shell find lib -name '*.py') requirements.lock $(wildcard claims/*.yaml data/*.csv)
-# What the law of Thompson sampling depends on.
-THOMPSON = tests/policies/test_thompson.py tests/reference.py $(filter requirements.lock \
-  $(patsubst %,lib/costbandits/%/\%.py,environments engine policies studies),$(CODE))
-ADS := $(wildcard data/KAG_conversion_data.csv)
+# What decides the results of each run, written down anew only when it changes: make depends on content, not on times.
+INPUTS = $(NOTEBOOKS:%=$(BUILD)/inputs/paper/%) $(NOTEBOOKS:%=$(BUILD)/inputs/quick/%) \
+  $(STUDIES:%=$(BUILD)/inputs/deep/%) $(BUILD)/inputs/test_thompson
 
 ALL = $(NOTEBOOKS:%=$(BUILD)/%.done)
 QUICK = $(NOTEBOOKS:%=$(BUILD)/quick/%.done)
@@ -38,7 +35,7 @@ RUN = $(PY) -m compendium --build $(BUILD)
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test deep lab refresh bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check deep lab refresh new bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -57,15 +54,23 @@ test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed noteb
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -n auto --dist loadfile \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
+check: $(READY)  ## the fast part of it, under a minute: ruff, and the tests that are neither slow nor need a browser
+	$(PY) -m ruff check lib tests benchmarks
+	$(PY) -m pytest -n auto --dist loadfile -m "not slow and not browser" tests
+
 deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
 	@$(PY) -m compendium.report
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
 lab: $(READY)  ## JupyterLab on the notebooks
-	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks
+	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks \
+	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving
 
 refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(RUN) refresh
+
+new: $(READY)  ## lay out the chapter of another paper: make new PAPER=name TITLE="what it asks"
+	@$(RUN) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
 
 bench: $(READY)  ## the benchmark table, and what a million replications would cost
 	@$(PY) benchmarks/speed.py
@@ -107,31 +112,38 @@ distclean: clean  ## remove .venv and all caches too
 	rm -rf .venv .ruff_cache .hypothesis lib/costbandits.egg-info
 	find lib tests -name __pycache__ -prune -exec rm -rf {} +
 
-# A notebook's stamp is as old as the beginning of its run: what is edited meanwhile is newer.
-$(ALL): $(BUILD)/%.done: notebooks/%.ipynb params/paper/%.yaml $(CODE) $(BUILD)/ads.txt | $(READY)
+# One call for all of them; each is as new as its last change.
+$(BUILD)/inputs/checked: FORCE | $(READY)
+	@$(PY) lib/compendium/inputs.py $(BUILD)/inputs $(NOTEBOOKS)
+$(INPUTS): $(BUILD)/inputs/checked
+	@:
+
+# A notebook's stamp is as old as the beginning of its run: what is edited meanwhile is newer, whoever notices it.
+$(ALL): $(BUILD)/%.done: $(BUILD)/inputs/paper/% | $(READY)
 	@touch $@.part
 	@$(RUN) run $* --profile paper --among $(NOTEBOOKS)
 	@mv $@.part $@
 
-$(QUICK): $(BUILD)/quick/%.done: notebooks/%.ipynb params/quick/%.yaml $(CODE) | $(READY)
+$(QUICK): $(BUILD)/quick/%.done: $(BUILD)/inputs/quick/% | $(READY)
 	@mkdir -p $(@D) && touch $@.part
 	@$(RUN) run $* --profile quick --among $(NOTEBOOKS)
 	@mv $@.part $@
 
 # The store is that of `all`: the replications that it has played are not played again.
-$(DEEP): $(BUILD)/deep/%.done: notebooks/%.ipynb params/deep/%.yaml $(CODE) $(BUILD)/ads.txt | $(READY)
+$(DEEP): $(BUILD)/deep/%.done: $(BUILD)/inputs/deep/% | $(READY)
 	@mkdir -p $(@D) && touch $@.part
 	@$(RUN) run $* --profile deep --among $(STUDIES)
 	@mv $@.part $@
 
 # That fast Thompson sampling is exact, tested at 30 times the usual size.
-$(BUILD)/deep/thompson.done: $(THOMPSON) | $(READY)
+$(BUILD)/deep/thompson.done: $(BUILD)/inputs/test_thompson | $(READY)
 	@mkdir -p $(@D)
 	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/policies/test_thompson.py
 	@touch $@
 
 # It writes one of the files that it depends on, so its stamp is as old as its end.
-$(BUILD)/compendium.done: $(ALL) README.md $(wildcard figures/*/manifest.json figures/deep/*/manifest.json)
+$(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py \
+  $(wildcard figures/*/manifest.json figures/deep/*/manifest.json)
 	@$(PY) -m compendium.report
 	@touch $@
 
@@ -139,11 +151,6 @@ $(BUILD)/compendium.done: $(ALL) README.md $(wildcard figures/*/manifest.json fi
 $(filter %/tournament.done,$(ALL)): $(filter %/suak.done,$(ALL))
 
 $(UNPUBLISHED): FORCE
-
-# Which file of ads there is, if any: its coming and going changes the results.
-$(BUILD)/ads.txt: FORCE
-	@mkdir -p $(BUILD)
-	@ads="$${COSTBANDITS_ADS:-$(ADS)}"; printf '%s\n' "$$ads" | cmp -s - $@ || printf '%s\n' "$$ads" > $@
 
 # .venv is brought in line with the lock. While that is under way a mark stands in it: killed, it is made anew.
 .venv/.ready: requirements.lock

@@ -2,8 +2,9 @@
 
     python -m compendium run omega_ucb --profile paper
     python -m compendium refresh
+    python -m compendium new my_paper --title "My paper: what it asks"
 
-Both work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
+All work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
 its own below `build/`, and publishes only when the whole notebook has succeeded: figures, tables and ledger rows of the
 paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`; ledger and
 findings of the deep profile, which shares the paper profile's store, also to `figures/deep/<notebook>/`.
@@ -23,11 +24,10 @@ from costbandits.checks import require
 from costbandits.studies.store import StoreError
 
 from . import page, plan, publication
+from .lab import quieten
 from .terminal import Line, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-                     "language_info": {"name": "python"}}
 
 class Failed(Exception):
     """The work was begun and could not be done; the message is for the reader."""
@@ -115,7 +115,6 @@ def refresh(root, name, build="build"):
     path = root / "notebooks" / f"{name}.ipynb"
     notebook = plan.read(root, name)
     for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     line = Line(f"{name} (in place)")
@@ -125,9 +124,7 @@ def refresh(root, name, build="build"):
         for number, cell in enumerate(notebook.cells, 1):
             for output in cell.get("outputs", []):
                 require(output.get("name") != "stderr", f"cell {number}, stderr", output.get("text"), "must stay empty")
-    for volatile in ("papermill", "widgets"):
-        notebook.metadata.pop(volatile, None)
-    notebook.metadata.update(NOTEBOOK_METADATA)
+    quieten(notebook)
     text = nbformat.writes(notebook) + "\n"
     if path.read_text(encoding="utf-8") == text:
         return False
@@ -204,6 +201,9 @@ def main(arguments=None):
     runs.add_argument("--among", nargs="+", default=(), metavar="NOTEBOOK", help="all that are run, to say how many")
     refreshes = commands.add_parser("refresh", help="execute committed notebooks in place")
     refreshes.add_argument("notebook", nargs="*", help="all by default")
+    news = commands.add_parser("new", help="lay out the chapter of another paper")
+    news.add_argument("name", help="of the notebook, and of everything that belongs to it")
+    news.add_argument("--title", default="", help="heading of the chapter")
     options = parser.parse_args(arguments)
     try:
         with _interruptible():
@@ -225,6 +225,16 @@ def _obey(options):
         say(run(order, options.among), sys.stdout)
         return
     _isolate(options.build)
+    if options.command == "new":
+        from . import new
+        new.check(".", options.name)
+        with _scratch(Path(options.build).resolve() / "new", options.name) as scratch:
+            files = new.lay_out(scratch, options.name, options.title)
+            _ignore_signals()
+            new.write(".", scratch, options.name, files)
+            shutil.rmtree(scratch)
+        print(new.REMAINS.format(name=options.name))
+        return
     for name in options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb")):
         print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")
 

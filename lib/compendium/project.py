@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from costbandits.analysis import ledger
+from costbandits.checks import require
 
 CHAPTERS = "notebooks/chapters.txt"     # the names of the notebooks, in the order of the book
 PUBLISHED = "paper"     # the profile whose figures, tables and ledger are committed
@@ -15,7 +16,17 @@ def chapters(root):
 
 
 def claims(root, name=None):
-    """The claims of a notebook's paper, or of all; a dict id -> Claim, empty if there are none."""
-    names = chapters(root) if name is None else [name]
-    paths = [Path(root) / "claims" / f"{each}.yaml" for each in names]
-    return {id: claim for path in paths if path.exists() for id, claim in ledger.load(path).items()}
+    """The claims of a notebook's paper, or of all; a dict id -> Claim, empty if there are none.
+
+    Raises
+    ------
+    ValueError
+        If two papers have a claim of the same id: links and rows would not tell them apart.
+    """
+    found, owner = {}, {}
+    for each in chapters(root) if name is None else [name]:
+        path = Path(root) / "claims" / f"{each}.yaml"
+        for id, claim in ledger.load(path).items() if path.exists() else ():
+            require(id not in found, f"claims/{each}.yaml, claim", id, f"must be of one paper; {owner.get(id)} has it")
+            found[id], owner[id] = claim, f"claims/{each}.yaml"
+    return found

@@ -36,9 +36,9 @@ QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low"
 INTRODUCTION = f"""# What holds: every claim, its numbers and its verdict
 
 A claim is judged by the interval of a statistic (95 %, corrected where several are compared) and by a region of values
-for which it holds. Regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs
-that judge them (those of cost subsidy came with its first results at paper scale), unless they say that they were added
-or changed after a first look. An interval inside the region reproduces the claim, one outside contradicts it, one
+for which it holds. Regions and readings stand in [{CLAIMS}]({CLAIMS}), one file for each paper, written down before the
+runs that judge them (those of cost subsidy came with its first results at paper scale), unless they say that they were
+added or changed after a first look. An interval inside the region reproduces the claim, one outside contradicts it, one
 across its border leaves it undecided. What no paper claims, but a reader would ask, is marked *ours*, judged in the
 same way and not counted among the claims. Where a paper's words allow several readings the primary one decides, and the
 others have rows of their own; a claim made for several cases holds if it holds in all of them. A *repair* puts
@@ -113,7 +113,8 @@ def report(rows, claims, root):
     for name, part in rows.groupby("notebook", sort=False):
         verdicts, cells = ledger.summary(part, claims).set_index("id").verdict, _cells(root, name)
         groups = [(claims[id], verdicts[id], rows) for id, rows in part.groupby("id", sort=False)]
-        parts += [f'<a id="{name}"></a>\n\n## {_title(root, name)}\n\n[The notebook](notebooks/{name}.ipynb)\n',
+        parts += [f'<a id="{name}"></a>\n\n## {_title(root, name)}\n\n'
+                  f'[The notebook](notebooks/{name}.ipynb) · [its claims]({CLAIMS}/{name}.yaml)\n',
                   "| | claim | place | verdict | cases |\n|---|---|---|---|---|",
                   *(_brief(*group) for group in groups), "", *(_details(*group, cells) for group in groups)]
     return "\n".join(parts)

@@ -207,6 +207,7 @@ def test_a_difference_far_beyond_the_resamples_has_a_p_value_that_many_pairs_lea
     assert st.tournament({"a": np.arange(9.0), "b": np.arange(9.0) + 2}).p_mean[0] == 0
 
 
+@pytest.mark.slow
 def test_false_verdicts_of_a_tournament_are_rare():
     # 50 tournaments of three policies with one heavy-tailed law. With a family-wise error of 5 % there are more than 9
     # with a false verdict with a probability of 2e-4, by the mean and by wins each.
@@ -219,6 +220,7 @@ def test_false_verdicts_of_a_tournament_are_rare():
     assert false["p_mean_holm"] > 0                                             # not by never deciding
 
 
+@pytest.mark.slow
 def test_at_a_small_level_a_heavy_tail_is_called_better_too_easily():
     """As the tournament's notebook says: one run in a hundred locked, equal means, exponential losses of such runs."""
     rng, n, pairs = np.random.default_rng(0), 1000, 1000

@@ -132,8 +132,7 @@ def _command(folder, log, arguments):
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
-    out, err = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))
-    with out as sys.stdout, err as sys.stderr:
+    with open(1, "w", buffering=1, closefd=False) as sys.stdout, open(2, "w", buffering=1, closefd=False) as sys.stderr:
         status = command.main(arguments)
     os._exit(status)
 
@@ -188,6 +187,7 @@ def outcomes(tmp_path_factory):
         return dict(pair for lane in pool.map(lambda lane: list(lane()), (good, bad)) for pair in lane)
 
 
+@pytest.mark.slow
 def test_a_run_publishes_and_leaves_the_notebook_and_its_page(outcomes):
     run = outcomes["paper"]
     assert run.status == 0, run.said
@@ -201,6 +201,7 @@ def test_a_run_publishes_and_leaves_the_notebook_and_its_page(outcomes):
     assert not any(path.is_dir() for path in (run.folder / "build/stage/toy").iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_says_what_runs_and_how_far_it_is(outcomes):
     said = outcomes["paper"].said.splitlines()
     assert said[0].startswith("toy (paper) · 0:00 · the kernel starts")
@@ -209,12 +210,14 @@ def test_a_run_says_what_runs_and_how_far_it_is(outcomes):
     assert len(said) < 10 and "Traceback" not in outcomes["paper"].said
 
 
+@pytest.mark.slow
 def test_the_same_run_again_changes_no_byte_and_plays_nothing(outcomes):
     run = outcomes["again"]
     assert run.status == 0 and run.figures == run.before and "0 of them new or changed" in run.said
     assert (run.folder / "played.log").read_text().split().count("1") == REPLICATIONS
 
 
+@pytest.mark.slow
 def test_the_quick_profile_publishes_nothing(outcomes):
     run = outcomes["quick"]
     assert run.status == 0 and run.figures == run.before
@@ -224,6 +227,7 @@ def test_the_quick_profile_publishes_nothing(outcomes):
 
 @pytest.mark.parametrize(("fault", "said"), [("full", ["cell 7 failed, In [6]", "OSError", "No space left on device"]),
                                              ("dead", ["the kernel died in cell 7"])])
+@pytest.mark.slow
 def test_a_failing_notebook_publishes_nothing_and_says_why(outcomes, fault, said):
     run = outcomes[fault]
     assert run.status == 1 and run.figures == run.before != {}
@@ -231,6 +235,7 @@ def test_a_failing_notebook_publishes_nothing_and_says_why(outcomes, fault, said
     assert fault == "dead" or "No space left on device" in run.kept["toy.ipynb"]
 
 
+@pytest.mark.slow
 def test_refreshing_executes_in_place_and_a_second_time_changes_no_byte(outcomes):
     first, second = outcomes["refreshed"], outcomes["refreshed again"]
     assert (first.status, second.status) == (0, 0), first.said
@@ -243,6 +248,7 @@ def test_refreshing_executes_in_place_and_a_second_time_changes_no_byte(outcomes
     assert all(set(cell.metadata) <= {"tags", "alt"} for cell in notebook.cells)
 
 
+@pytest.mark.slow
 def test_refreshing_refuses_stderr_and_leaves_the_notebook_alone(outcomes):
     run = outcomes["stderr"]
     assert run.status == 1 and "careful" in run.said and "cell 6" in run.said and "stays as it is" in run.said
@@ -333,6 +339,7 @@ class Victim:
         return status
 
 
+@pytest.mark.slow
 def test_killed_at_twenty_random_moments_files_are_old_or_new_and_the_next_run_completes(tmp_path):
     def lane(number):
         victim = Victim(tmp_path / str(number), number)
@@ -367,6 +374,7 @@ def deep_lane(folder, signals):
     return files(folder / "figures/deep/toy"), log.read_text().split().count("1")
 
 
+@pytest.mark.slow
 def test_a_deep_run_goes_on_from_the_paper_profile_and_killed_twice_makes_the_same_bytes(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         signals = (), (signal.SIGKILL, signal.SIGINT)
@@ -378,6 +386,7 @@ def test_a_deep_run_goes_on_from_the_paper_profile_and_killed_twice_makes_the_sa
 
 
 @pytest.mark.parametrize("killed", ["among the renames", "after the last step"])
+@pytest.mark.slow
 def test_a_run_that_is_interrupted_after_a_killed_publication_says_what_it_did(tmp_path, killed):
     folder, figures = make_project(tmp_path / "project", version=2), tmp_path / "project/figures/toy"
     for version in (1, 2):
@@ -542,7 +551,7 @@ def test_of_two_runs_in_a_terminal_one_rewrites_its_line_and_the_other_writes_ab
 
 def test_elsewhere_a_line_appears_for_a_new_topic_and_every_fifteen_seconds(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("costbandits.runner.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("compendium.terminal.time.monotonic", lambda: now[0])
     paper = io.StringIO()
     line = Line("toy", paper)
     for second in range(40):

@@ -8,14 +8,16 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE, TWO = (f"run {name} --profile paper --among one two" for name in ("one", "two"))
 DEEP = "run two --profile deep --among two"
-COMPENDIUM = "-m compendium.report"
-BENCH = ["benchmarks/speed.py", "benchmarks/scaling.py"]
-PAPERS = ["omega_ucb", "budget_ucb", "kube", "suak", "cost_subsidy"]
+COMPENDIUM, THOMPSON = "-m compendium.report", "-m pytest -v tests/policies/test_thompson.py"
+MODULE = '"""A module."""\n\n\ndef double(x):\n    """Twice x."""\n    return 2 * x    # exactly\n'
+BENCH = ["benchmarks/scaling.py", "benchmarks/speed.py"]
 
 
 def script(path, text):
@@ -29,17 +31,25 @@ def script(path, text):
 def project(tmp_path):
     """A project whose Python (`PY=./py`) writes down what it is asked to do, and publishes."""
     folder = tmp_path / "a project"
-    for name in ("lib/costbandits/a.py", "lib/costbandits/engine.py", "lib/costbandits/policies/b.py",
-                 "tests/test_thompson.py", "tests/reference.py", "notebooks/one.ipynb", "notebooks/two.ipynb",
+    for name in ("lib/costbandits/a.py", "lib/costbandits/engine/c.py", "lib/costbandits/policies/b.py",
+                 "lib/compendium/report.py", "tests/policies/test_thompson.py", "tests/reference.py", "claims/one.yaml",
                  "params/quick/one.yaml", "params/quick/two.yaml", "params/paper/one.yaml", "params/paper/two.yaml",
-                 "params/deep/two.yaml", "params/claims.yaml", "requirements.in", "requirements.lock", "README.md"):
+                 "params/deep/two.yaml", "requirements.in", "requirements.lock", "README.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
         os.utime(folder / name, (1e9, 1e9))
+    (folder / "notebooks").mkdir()
+    (folder / "notebooks/chapters.txt").write_text("one\ntwo\n")
+    for name in ("one", "two"):
+        cells = [new_markdown_cell("# Title"), new_code_cell("x = 1", metadata={"alt": "A line"})]
+        nbformat.write(new_notebook(cells=cells), folder / f"notebooks/{name}.ipynb")
+    (folder / "lib/costbandits/a.py").write_text(MODULE)
     shutil.copy(ROOT / "Makefile", folder)
-    script(folder / "py", """echo "$*" >> log; test ! -e broken || exit 1
+    shutil.copy(ROOT / "lib/compendium/inputs.py", folder / "lib/compendium")
+    script(folder / "py", f"""case "$1" in *inputs.py) exec "{sys.executable}" "$@";; esac""" + """
+        echo "$*" >> log; test ! -e broken || exit 1
         published() { mkdir -p $1; touch $1/manifest.json $1/ledger.csv; }
-        case "$*" in *compendium) touch README.md REPRODUCTION.md figures/ledger.csv;;
+        case "$*" in *compendium.report) touch README.md REPRODUCTION.md figures/ledger.csv;;
           *"deep --among"*) published figures/deep/two;; *) published figures/one; published figures/two;; esac""")
     return folder
 
@@ -66,7 +76,8 @@ def asked(folder):
 
 def test_help_lists_every_command():
     commands = set(re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()) - {"FORCE"}
-    assert commands == {"all", "quick", "test", "deep", "lab", "refresh", "bench", "lock", "wheel", "lowest", "clean",
+    assert commands == {"all", "quick", "test", "check", "deep", "lab", "new", "refresh", "bench", "lock", "wheel",
+                        "lowest", "clean",
                         "distclean", "help"}
     status, said = make(ROOT, "help")
     assert status == 0 and sorted(re.findall(r"^  make (\w+) +\S.*$", said, re.MULTILINE)) == sorted(commands)
@@ -79,19 +90,81 @@ def test_all_runs_each_notebook_once_and_then_nothing(project):
     assert (status, asked(project)) == (0, []) and "p to date" in said
 
 
-@pytest.mark.parametrize(("change", "again"), [
-    ("notebooks/one.ipynb", [ONE]), ("params/paper/two.yaml", [TWO]), ("params/claims.yaml", [ONE, TWO]),
-    ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
-    ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
-    ("params/quick/one.yaml", []), ("params/deep/two.yaml", [])])
-def test_what_all_depends_on(project, change, again):
+def change(path, text="changed = 1\n"):
+    """Put a line at the end of a file, which may be new."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text((path.read_text() if path.exists() else "") + text)
+
+
+def edit(**changes):
+    """The change of a notebook that a function of it makes."""
+    def edited(project):
+        path = project / "notebooks/one.ipynb"
+        notebook = nbformat.read(path, as_version=4)
+        for name, value in changes.items():
+            number, _, field = name.partition("_")
+            notebook.cells[int(number[1:])][field] = value
+        nbformat.write(notebook, path)
+    return edited
+
+
+def replaced(old, new):
+    """The change of a module that writes one thing in the place of another."""
+    def edited(project):
+        assert old in MODULE
+        (project / "lib/costbandits/a.py").write_text(MODULE.replace(old, new))
+    return edited
+
+
+def works_again(project, changed):
+    """What `make all` asks for after a change of a project that was up to date."""
     make(project, "all", "PY=./py")
     asked(project)
-    (project / change).parent.mkdir(exist_ok=True)
-    (project / change).touch()
-    os.utime(project / change)
+    changed(project)
     assert make(project, "all", "PY=./py")[0] == 0
-    assert asked(project) == [COMPENDIUM] * bool(again) + again
+    again = asked(project)
+    assert make(project, "all", "PY=./py")[0] == 0 and asked(project) == []
+    return again
+
+
+@pytest.mark.parametrize(("name", "again"), [
+    ("params/paper/two.yaml", [TWO]), ("claims/one.yaml", [ONE]), ("claims/two.yaml", [TWO]),
+    ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
+    ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
+    ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/report.py", []), ("lib/compendium/lab.py", None),
+    ("params/quick/one.yaml", None), ("params/deep/two.yaml", None), ("tests/reference.py", None)])
+def test_what_all_depends_on(project, name, again):
+    found = works_again(project, lambda project: change(project / name))
+    assert found == ([] if again is None else [COMPENDIUM, *again])
+
+
+@pytest.mark.parametrize("changed", [
+    replaced("2 * x", "3 * x"), replaced("2 * x", "2 * x +"), edit(c0_source="# Title\n\nMore."),
+    edit(c1_source="x = 2"), edit(c1_metadata={"alt": "Another line"}),
+    edit(c1_metadata={"alt": "A line", "tags": ["parameters"]}),
+    lambda project: (project / "notebooks/one.ipynb").write_text("{")],
+    ids=["a constant", "no Python", "a sentence", "code", "an alternative text", "a tag", "no notebook"])
+def test_a_change_of_what_matters_runs_again(project, changed):
+    assert ONE in works_again(project, changed)
+
+
+@pytest.mark.parametrize("changed", [
+    replaced("Twice x", "Two times x"), replaced("A module", "A little module"), replaced("# exactly", "# no more"),
+    replaced("\n\n\ndef", "\n\ndef"), edit(c1_outputs=[new_output("stream", text="1")], c1_execution_count=7),
+    edit(c1_metadata={"alt": "A line", "execution": {"iopub.execute_input": "2026-01-01"}, "collapsed": True}),
+    edit(c0_id="other", c1_id="another"),
+    lambda project: [os.utime(path) for path in project.rglob("*") if path.suffix in (".py", ".ipynb", ".yaml", ".lock")
+                     and path.name != "report.py"]],
+    ids=["a docstring", "a module's docstring", "a comment", "an empty line", "outputs", "metadata", "ids", "times"])
+def test_what_decides_no_result_runs_nothing(project, changed):
+    assert works_again(project, changed) == []
+
+
+def test_two_notebooks_at_a_time_look_once_and_a_dry_run_writes_nothing(project):
+    before = sorted(project.rglob("*"))
+    status, said = make(project, "-n", "all", "PY=./py")
+    assert status == 0 and sorted(project.rglob("*")) == before
+    assert said.count("inputs.py") == 1
 
 
 def test_all_runs_again_when_the_data_comes_or_goes_or_the_figures_are_gone(project):
@@ -125,15 +198,14 @@ def test_the_compendium_follows_what_it_reads_and_is_made_again_if_it_is_gone(pr
 
 
 def test_deep_runs_the_studies_and_a_long_test_once_and_leaves_all_alone(project):
-    thompson = "-m pytest -v tests/test_thompson.py"
     assert make(project, "-j2", "deep", "PY=./py")[0] == 0
-    assert asked(project) == [COMPENDIUM, thompson, DEEP]
+    assert asked(project) == [COMPENDIUM, THOMPSON, DEEP]
     make(project, "deep", "PY=./py")
     assert asked(project) == [COMPENDIUM]
     (project / "figures/deep/two/manifest.json").unlink()
     make(project, "deep", "PY=./py")
     assert asked(project) == [COMPENDIUM, DEEP]
-    os.utime(project / "lib/costbandits/a.py")
+    change(project / "lib/costbandits/a.py")
     (project / "broken").touch()
     assert make(project, "deep", "PY=./py")[0] != 0
     (project / "broken").unlink()
@@ -144,39 +216,33 @@ def test_deep_runs_the_studies_and_a_long_test_once_and_leaves_all_alone(project
     assert asked(project) == [COMPENDIUM, DEEP]
 
 
-@pytest.mark.parametrize(("change", "studies"), [
-    ("tests/test_thompson.py", []), ("tests/reference.py", []), ("requirements.lock", [DEEP]),
-    ("lib/costbandits/engine.py", [DEEP]), ("lib/costbandits/policies/b.py", [DEEP]),
-    ("lib/costbandits/policies/new.py", [DEEP])])
-def test_the_long_test_is_repeated_for_what_it_tests(project, change, studies):
+@pytest.mark.parametrize(("name", "again"), [
+    ("tests/policies/test_thompson.py", [THOMPSON]), ("tests/reference.py", [THOMPSON]),
+    ("requirements.lock", [THOMPSON, DEEP]), ("lib/costbandits/engine/c.py", [THOMPSON, DEEP]),
+    ("lib/costbandits/policies/b.py", [THOMPSON, DEEP]), ("lib/costbandits/policies/new.py", [THOMPSON, DEEP]),
+    ("lib/costbandits/a.py", [DEEP]), ("params/deep/two.yaml", [DEEP]), ("claims/one.yaml", [])])
+def test_what_deep_depends_on(project, name, again):
     make(project, "deep", "PY=./py")
     asked(project)
-    (project / change).touch()
-    os.utime(project / change)
+    change(project / name)
     make(project, "deep", "PY=./py")
-    assert asked(project) == [COMPENDIUM, "-m pytest -v tests/test_thompson.py", *studies]
+    assert asked(project) == [COMPENDIUM, *again]
 
 
-def test_the_long_test_follows_files_that_are_there():
-    said = make(ROOT, "-pn", "help", notebooks=None)[1]
-    (files,) = re.findall(r"deep/thompson\.done: (.*) \|", said)
-    assert set(files.split()) >= {"tests/test_thompson.py", "tests/reference.py", "requirements.lock"} | {
-        f"lib/costbandits/{name}.py" for name in ("engine", "stacks", "stops", "distributions", "bandits", "simulate",
-                                                  "regret", "policies/base", "policies/rules", "policies/thompson")}
-    assert "figures.py" not in files and "claims.yaml" not in files
+def test_the_long_test_follows_files_that_are_there(tmp_path):
+    subprocess.run([sys.executable, "lib/compendium/inputs.py", tmp_path], cwd=ROOT, check=True)
+    files = dict(line.split() for line in (tmp_path / "test_thompson").read_text().splitlines())
+    assert set(files) >= {"tests/policies/test_thompson.py", "tests/reference.py", "requirements.lock"} | {
+        f"lib/costbandits/{name}.py" for name in ("engine/stacks", "engine/stops", "environments/distributions",
+                                                  "studies/simulate", "policies/base", "policies/thompson")}
+    assert "none" not in files.values() and not any("analysis" in name for name in files)
 
 
-def test_the_notebooks_of_no_paper_are_run_once_they_are_there(project):
-    def planned():
-        return re.findall(r"run (\w+) --profile paper", make(project, "-n", "all", "PY=./py", notebooks=None)[1])
-
-    for name in PAPERS:
-        (project / f"notebooks/{name}.ipynb").touch()
-        (project / f"params/paper/{name}.yaml").touch()
-    (project / "notebooks/extend.ipynb").touch()
-    assert planned() == PAPERS
-    (project / "params/paper/extend.yaml").touch()
-    assert planned() == [*PAPERS, "extend"]
+def test_the_chapters_are_those_of_the_list_in_its_order(project):
+    for chapters in (["two", "one"], ["two", "one", "more"]):
+        (project / "notebooks/chapters.txt").write_text("\n".join(chapters))
+        said = make(project, "-n", "all", "PY=./py", notebooks=None)[1]
+        assert re.findall(r"run (\w+) --profile paper", said) == chapters
 
 
 def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
@@ -184,7 +250,7 @@ def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
     assert make(project, "all", "PY=./py")[0] != 0
     assert asked(project) == [ONE]
     (project / "broken").unlink()
-    script(project / "py2", "./py $*; sleep 0.02; touch notebooks/one.ipynb")
+    script(project / "py2", "./py $*; case $1 in *inputs.py) ;; *) echo >> params/paper/one.yaml;; esac")
     assert make(project, "all", "PY=./py2")[0] == 0
     assert asked(project) == [COMPENDIUM, ONE, TWO]
     make(project, "all", "PY=./py")
@@ -261,7 +327,7 @@ def test_uv_is_used_where_it_is_and_not_needed(project, tmp_path, works):
     script(tmp_path / "bin/uv", f'echo "uv $2" >> log; {"true" if works else "false"}')
     assert make(project, "bench", path=tmp_path / "bin", PYTHON=str(python))[0] == 0
     ways = [line.split()[0] for line in asked(project)]
-    assert ways == (["-m", "-m", "made", "uv", "uv"] if works else ["-m", "-m", "made", "pip", "pip", "uv"])
+    assert ways == ([*BENCH, "made", "uv", "uv"] if works else [*BENCH, "made", "pip", "pip", "uv"])
 
 
 def test_the_lock_is_replaced_only_when_it_could_be_resolved(project, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from compendium import plan
+from compendium import plan, project
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -122,6 +122,10 @@ def wrong_profiles(defaults, quick, paper):
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)
 def test_a_committed_notebook(path, guard):
     assert list(guard(nbformat.read(path, as_version=4))) == []
+
+
+def test_the_list_of_chapters_names_each_notebook_once():
+    assert sorted(project.chapters(ROOT)) == [path.stem for path in NOTEBOOKS]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -88,7 +88,10 @@ def test_the_record_follows_the_code_and_not_prose_and_outputs(project):
     nbformat.write(notebook, path)
     assert plan.prepare(project, "toy", "paper").record["code"] == code
     write_notebook(project, PARAMETERS + "more = 1  # parameter")
-    (project / "params" / "claims.yaml").write_text("O1: x")
+    (project / "claims").mkdir()
+    (project / "claims" / "other.yaml").write_text("O1: another paper's")
+    assert plan.prepare(project, "toy", "paper").record["code"]["claims"] == code["claims"]
+    (project / "claims" / "toy.yaml").write_text("O1: x")
     after = plan.prepare(project, "toy", "paper").record["code"]
     assert {part for part in code if after[part] != code[part]} == {"notebook", "claims"}
 

@@ -88,6 +88,7 @@ def test_the_committed_page_is_of_the_committed_ledgers(text):
     assert all(f"| {name} |" in committed for name in scaling.STUDIES)
 
 
+@pytest.mark.slow
 def test_what_a_replication_costs():
     cost, error = scaling.price(scaling.subsidy(), 4)
     assert cost.seconds > 0 and error > 0 and cost.filing > 0
@@ -117,6 +118,7 @@ def test_only_a_new_file_or_the_committed_one_is_written(tmp_path, monkeypatch, 
     assert "must be a new file in a folder that is there" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_client_is_measured():
     pytest.importorskip("distributed")
     client, hundred = scaling.measured_client(scaling.SHORT, tasks=50, replications=60, pause=0.2)

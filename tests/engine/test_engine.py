@@ -42,6 +42,7 @@ def staircase(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(K=st.integers(1, 12), scale=st.floats(0, 3), decay=st.floats(0, 2), step=st.sampled_from([1e-9, 0.01, 1.0]),
        shift=st.sampled_from([0.0, 2.5]), seed=st.integers(0, 2**32), family=st.sampled_from(sorted(FAMILIES)))
+@pytest.mark.slow
 def test_lazy_is_full_scan_for_any_rising_index(K, scale, decay, step, shift, seed, family):
     bandit = FAMILIES[family](K)(np.random.default_rng(seed))
     policy = cb.IndexPolicy(staircase, (scale, decay, step, shift), monotone=True)
@@ -53,6 +54,7 @@ def fading(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return reward / n + 5.0 / n * np.exp(-t / 30.0)
 
 
+@pytest.mark.slow
 def test_broken_promise_of_monotony_is_caught():
     study = {"stop": cb.Budget(100), "bandits": cb.instances.bernoulli(5)}
     assert cb.simulate({"honest": cb.IndexPolicy(fading)}, **study).rounds[0, 0, -1] > 100
@@ -65,6 +67,7 @@ def slowly_fading(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return reward / cost * (1.0 + 5.0 / np.sqrt(t * n)) if cost > 0.0 else np.inf
 
 
+@pytest.mark.slow
 def test_a_broken_promise_is_caught_where_it_made_no_difference():
     """In the first replication, whose arms are the same either way; in others they are not."""
     study = {"bandits": cb.instances.bernoulli(5), "stop": cb.Budget(300), "replications": 20}
@@ -89,6 +92,7 @@ def steeper_to_the_end(t, n, reward, cost, reward_sq, cost_sq, constant, params)
 
 
 @pytest.mark.parametrize("rule", [until_the_end, steeper_to_the_end])
+@pytest.mark.slow
 def test_an_index_is_not_asked_for_rounds_after_the_last(rule):
     lazy, full = (cb.simulate({"mine": cb.IndexPolicy(rule, (500.0,), monotone=monotone)}, cb.instances.bernoulli(3),
                               cb.Horizon(500), 5).pulls for monotone in (True, False))
@@ -101,6 +105,7 @@ def hopeless(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 
 @pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.slow
 def test_an_index_may_be_minus_infinity(lazy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Constant(1.0)] * 3)
     status, table, _ = run(cb.IndexPolicy(hopeless, (4,)), bandit, 30, lazy=lazy)
@@ -114,6 +119,7 @@ def level(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 
 @pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.slow
 def test_a_tie_goes_to_the_lowest_position(lazy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 4, [cb.Constant(1.0)] * 4)
     policy = cb.IndexPolicy(level, prepare=lambda problem: [0.0, 1.0, 1.0, 0.5])

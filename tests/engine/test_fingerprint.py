@@ -114,6 +114,7 @@ def test_what_decides_results_changes_the_digest(old, new, changed):
 
 
 @pytest.mark.parametrize("wrapper", ["functools.cache", "functools.lru_cache(maxsize=3)", "functools.singledispatch"])
+@pytest.mark.slow
 def test_a_helper_behind_a_wrapper_counts(wrapper):
     """Of a cache that is filled, too."""
     source = "import functools\n" + SOURCE.replace("def helper", f"@{wrapper}\ndef helper")

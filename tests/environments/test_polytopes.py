@@ -178,6 +178,7 @@ def test_order_does_not_depend_on_the_order_of_rows():
         assert np.allclose(polytopes.vertices(normals[order], limits[order]), found, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_vertices_are_arms():
     normals, limits = inequalities([0.1] * 3, [0.9] * 3)
     arms = polytopes.vertices(np.r_[normals, [[1, 1, 1]]], np.r_[limits, 2.0])

@@ -138,6 +138,7 @@ def path(label, family, K, replication, length=120):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("label", POLICIES)
+@pytest.mark.slow
 def test_pull_for_pull(label, family):
     for replication, K in enumerate((2, 5)):
         bandit, budget, literal = path(label, family, K, replication)
@@ -237,6 +238,7 @@ def test_workers_change_nothing():
     assert everything(n_jobs=2) == everything(n_jobs=1)
 
 
+@pytest.mark.slow
 def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_budget_ucb", "m.everything()") == everything()
 

@@ -345,6 +345,7 @@ def test_pairwise_elimination_round_for_round(name):
 
 
 @given(seed=st.integers(0, 2**32), T=st.integers(5, 120), alpha=st.floats(0, 0.999), K=st.integers(1, 5))
+@pytest.mark.slow
 def test_small_runs_round_for_round(seed, T, alpha, K):
     bandit = random_bandit(seed, K, bernoulli if seed % 2 else beta)
     for policy, player, reading in [
@@ -639,6 +640,7 @@ def bits():
             for each in runs]
 
 
+@pytest.mark.slow
 def test_without_the_compiler_not_a_bit_changes():
     assert in_plain_python("test_cost_subsidy", "m.bits()") == bits()
 

@@ -11,6 +11,8 @@ import pytest
 
 import costbandits as cb
 
+pytestmark = pytest.mark.slow
+
 HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
 TABLE, LIST, ARRAY, STEP = {1: 2.0}, [1.0, 2.0], np.ones(3), 0.5
 

@@ -128,6 +128,7 @@ def trajectory(policy, bandit, budget, seed, rounds):
 
 
 @pytest.mark.parametrize("label", POLICIES)
+@pytest.mark.slow
 def test_pull_for_pull(label):
     draws = 0
     for seed, (K, budget) in enumerate([(2, 300.0), (3, 40.0), (6, 900.0), (12, 700.0), (8, 20.0)]):

@@ -464,6 +464,7 @@ def test_workers_change_nothing():
     assert everything(n_jobs=2) == everything(n_jobs=1)
 
 
+@pytest.mark.slow
 def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_linear", "m.everything()") == list(everything())
 

@@ -163,6 +163,7 @@ def test_b_greedy_explores_with_probability_K_over_t():
     assert abs(np.mean(np.array(chosen) != 1) - 0.25) < 5 * sqrt(0.25 * 0.75 / rounds)
 
 
+@pytest.mark.slow
 def test_bts_draws_from_the_posteriors():
     # won = (3, 1), paid = (1, 3) out of n = 4: arm 0 has Beta(4, 2) / Beta(2, 4), arm 1 the inverse. How often arm 0
     # is chosen, against drawing with NumPy: 5 standard errors of the difference, a false alarm once in a million.
@@ -240,6 +241,7 @@ def test_no_index_falls_while_its_arm_rests():
      r"BudgetCB: min_cost = 0\.6 is above the smallest expected cost, 0\.5"),
     (cb.SUAK(), cb.Bandit([cb.Beta(1, 1)] * 2, [cb.Beta(1, 1)] * 2), cb.AnytimeBudget(0.5, 50),
      r"an arm costs c = 0\.5 in expectation")], ids=["Budget-UCB", "Budget-CB", "SUAK"])
+@pytest.mark.slow
 def test_a_warning_comes_once_and_from_no_worker(policy, bandit, stop, message, capfd):
     with pytest.warns(UserWarning, match=message) as told, joblib.parallel_config(backend="loky"):
         cb.simulate({"p": policy}, bandit, stop, 4, n_jobs=2)

@@ -35,6 +35,8 @@ from scipy.optimize import linprog
 import costbandits as cb
 from costbandits.policies import suak
 
+pytestmark = pytest.mark.slow
+
 SKIP, PASS = -1, -2
 
 

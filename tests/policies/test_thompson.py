@@ -29,6 +29,8 @@ from costbandits.engine.state import TYPES, Limits, Outcomes, new_record
 from costbandits.policies import thompson
 from costbandits.policies.thompson import BELL, CHANCE, RACE, TILT, Tuning
 
+pytestmark = pytest.mark.slow
+
 DEEP = int(os.environ.get("COSTBANDITS_DEEP", "1"))
 ALARM, CAUGHT = 1e-9, 1e-12
 FINE, FINER = 1.0, 1.6                                     # the grid in use, and one to compare it with

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from reference import FAMILIES, INSTANCE, LITERAL, POLICIES, literal_trajectory, stream, trajectory
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("family", FAMILIES)
 # The fast BTS plays by the same law, but not pull for pull: see test_thompson.

@@ -20,6 +20,8 @@ from costbandits.studies import cluster
 from costbandits.studies.store import Store
 from costbandits.studies.study import Study
 
+pytestmark = pytest.mark.slow
+
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
 
@@ -113,14 +115,14 @@ def cluster_of_two():
     """Two workers, each with a nanny that starts it anew when it dies."""
     distributed = pytest.importorskip("distributed")
     quietly = {"dashboard_address": ":0", "silence_logs": 50}
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **quietly) as cluster:
-        yield cluster
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **quietly) as workers:
+        yield workers
 
 
 @pytest.fixture
-def client(cluster):
+def client(cluster_of_two):
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(cluster) as client, joblib.parallel_config(backend="dask"):
+    with distributed.Client(cluster_of_two) as client, joblib.parallel_config(backend="dask"):
         client.wait_for_workers(2, timeout=60)
         yield client
 
@@ -130,10 +132,11 @@ def lone_workers(tmp_path):
     """Two workers of another cluster that nobody starts anew, as when a machine is lost: dict pid -> Popen."""
     distributed = pytest.importorskip("distributed")
     quietly = {"dashboard_address": ":0", "silence_logs": 50}
-    with distributed.LocalCluster(n_workers=0, **quietly) as cluster, distributed.Client(cluster) as client:
-        command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--no-nanny", "--no-dashboard",
+    with distributed.LocalCluster(n_workers=0, **quietly) as nobody, distributed.Client(nobody) as client:
+        command = [sys.executable, "-m", "dask", "worker", nobody.scheduler_address, "--no-nanny", "--no-dashboard",
                    "--nthreads", "1", "--local-directory", str(tmp_path)]
-        path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        here = Path(__file__).parent
+        path = os.pathsep.join([str(here), str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         workers = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, **quiet) for _ in range(2)]
         try:
@@ -221,10 +224,10 @@ def kill_any(runs, home):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_task_that_kills_its_workers_ends_the_study(cluster, client, monkeypatch):
+def test_a_task_that_kills_its_workers_ends_the_study(cluster_of_two, client, monkeypatch):
     """The last test of the cluster: it leaves no worker alive."""
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)      # instead of 3: one is enough
+    monkeypatch.setattr(cluster_of_two.scheduler, "allowed_failures", 0)      # instead of 3: one is enough
     reduce = partial(kill_any, home=os.getpid())
     with pytest.raises(distributed.scheduler.KilledWorker, match="died while running it"):
         cb.simulate({"m": cb.MUCB()}, cb.instances.beta(3), cb.Budget(5), 20, reduce=reduce)

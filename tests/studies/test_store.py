@@ -257,6 +257,7 @@ def slow_here():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on_where_it_was(path, played, n_jobs):
     study, other = {**slow_here(), "replications": 60}, child(path, n_jobs, 60)
     stored, limit = 0, time.monotonic() + 60
@@ -276,6 +277,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(path, played, n_jobs):
     assert same(resumed, cb.simulate(POLICIES, **study)) and len(played) == 60
 
 
+@pytest.mark.slow
 def test_two_studies_write_to_one_store(path, played):
     assert [other.wait() for other in [child(path, 1, 20), child(path, 1, 20)]] == [0, 0]
     cb.simulate(POLICIES, **{**slow_here(), "replications": 20}, store=path)

@@ -1,0 +1,85 @@
+"""What decides the results and the page of each chapter, written down for make.
+
+    python lib/compendium/inputs.py build/inputs omega_ucb kube ...
+
+Make compares times of files, and a file is newer after a touch, a checkout, or when it was saved as it is. So make
+depends on the files written here, build/inputs/<profile>/<chapter>: a line for each thing that decides, with a digest
+of what matters in it. They are written only if they change. Comments and docstrings do not matter, nor do a notebook's
+outputs, execution counts and other metadata.
+
+Make calls this script before everything, by its path: it imports nothing but the standard library.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+# Parts of the book's machinery that no notebook is run with.
+IDLE = {Path("lib/compendium", f"{name}.py") for name in ("inputs", "lab", "new", "report")}
+SKELETON = Path("lib/compendium/skeleton")
+TEST = "test_thompson"      # the law of Thompson sampling, tested at length by `make deep`
+TESTED = ("environments", "engine", "policies", "studies")
+
+
+def code(path):
+    """A module without comments and docstrings."""
+    text = path.read_bytes()
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return text         # whoever imports it says what is wrong
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) \
+                and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.dump(tree).encode()
+
+
+def notebook(path):
+    """The cells of a notebook with what decides how they are run and shown."""
+    text = path.read_bytes()
+    try:
+        cells = [(cell["cell_type"], "".join(cell["source"]), cell["metadata"].get("tags"), cell["metadata"].get("alt"))
+                 for cell in json.loads(text)["cells"]]
+    except (ValueError, KeyError, TypeError):
+        return text         # whoever runs it says what is wrong
+    return json.dumps(cells).encode()
+
+
+READERS = {".py": code, ".ipynb": notebook}
+
+
+def lines(paths):
+    """A line for each file: its path and a digest of what matters in it, or none if it is not there."""
+    for path in paths:
+        content = READERS.get(path.suffix, Path.read_bytes)(path) if path.is_file() else None
+        yield f"{path.as_posix()} {hashlib.sha256(content).hexdigest()[:16] if content is not None else 'none'}\n"
+
+
+def write(path, parts):
+    text = "".join(parts)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def main(folder, *chapters):
+    """Write all files anew that are not what they should be."""
+    folder, lock = Path(folder), Path("requirements.lock")
+    library = list(lines(sorted(path for path in set(Path("lib").rglob("*.py")) - IDLE if path.parent != SKELETON)))
+    common = [*library, *lines([lock, *sorted(Path("data").glob("*.csv"))]),
+              f"data of ads: {os.environ.get('COSTBANDITS_ADS') or 'in data, if there'}\n"]
+    for name in chapters:
+        own = lines([Path("notebooks", f"{name}.ipynb"), Path("claims", f"{name}.yaml")])
+        parts = [*common, *own]
+        for profile in sorted(Path("params").glob(f"*/{name}.yaml")):
+            write(folder / profile.parent.name / name, [*parts, *lines([profile])])
+    write(folder / TEST, [*lines([Path("tests/policies", f"{TEST}.py"), Path("tests/reference.py"), lock]),
+                          *(line for line in library if line.split("/")[2] in TESTED)])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,32 @@
+"""JupyterLab saves a notebook as it was: what differs between machines and moments stays out of the file.
+
+`make lab` hands `before_saving` to JupyterLab; `make refresh` writes notebooks in the same form. Nothing heavy is
+imported here, for JupyterLab waits for it.
+"""
+
+from pathlib import PurePosixPath
+
+METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"}}
+VOLATILE = ("papermill", "widgets")
+
+
+def quieten(notebook):
+    """Bring the metadata of a notebook, in place, into the form in which notebooks are committed.
+
+    Parameters
+    ----------
+    notebook : dict or NotebookNode
+        As in a notebook's file of version 4.
+    """
+    for name in VOLATILE:
+        notebook["metadata"].pop(name, None)
+    notebook["metadata"].update(METADATA)
+    for cell in notebook["cells"]:
+        cell["metadata"].pop("execution", None)      # when it ran
+
+
+def before_saving(model, path, **_):
+    """A pre-save hook for Jupyter's contents manager: quieten the chapters, and leave other files alone."""
+    if model["type"] == "notebook" and PurePosixPath(path.lstrip("/")).parent.name == "notebooks":
+        quieten(model["content"])

@@ -1,0 +1,107 @@
+"""The chapter of another paper, laid out: every file that belongs to it, small, and such that `make test` passes.
+
+The files of the folder `skeleton` are copied, with the paper's name in the place of the word skeleton.
+"""
+
+import hashlib
+import keyword
+import os
+import re
+from pathlib import Path
+
+import costbandits
+from costbandits.checks import require
+
+from . import publication
+from .project import CHAPTERS, PUBLISHED
+
+HERE = Path(__file__).parent / "skeleton"
+NOTEBOOK = "notebooks/{name}.ipynb"
+FILES = {"claims.yaml": "claims/{name}.yaml", "quick.yaml": "params/quick/{name}.yaml",
+         "paper.yaml": f"params/{PUBLISHED}/{{name}}.yaml", "policy.py": "lib/costbandits/policies/{name}.py",
+         "bounds.py": "lib/costbandits/theory/bounds/{name}.py", "test_policy.py": "tests/policies/test_{name}.py",
+         "test_bounds.py": "tests/theory/test_bounds_{name}.py"}
+# Wherever else a file of the name would meet another one.
+TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_{name}.py",
+         "tests/**/test_bounds_{name}.py")
+TITLE = "The title of the chapter"
+REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four places are for you to edit:
+  lib/costbandits/policies/__init__.py      exports the policies
+  lib/costbandits/analysis/figures.py       gives each policy a colour (CASTS)
+  CITATION.cff                              names the paper
+  CHANGELOG.md                              says what is new
+Then `make test`, and `make all` for figures and ledger."""
+
+
+def check(root, name):
+    """Refuse a name that cannot be that of a module, or that anything in the project has."""
+    root = Path(root)
+    require(re.fullmatch("[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name), "name", name,
+            "must be lower-case letters, digits and _, like my_paper")
+    places = [place.format(name=name) for place in (NOTEBOOK, *FILES.values(), *TAKEN)]
+    there = sorted(path.relative_to(root).as_posix() for place in places for path in root.glob(place))
+    require(not there, "name", name, f"is taken: there is {''.join(there[:1])}")
+    require(name not in {*dir(costbandits), *dir(costbandits.policies)}, "name", name, "is taken in costbandits")
+
+
+def lay_out(scratch, name, title=""):
+    """Write the files of a chapter below `scratch`, its notebook executed.
+
+    Parameters
+    ----------
+    scratch : path
+        An empty folder.
+    name, title : str
+
+    Returns
+    -------
+    list of str
+        The files, relative to `scratch`.
+    """
+    from .__main__ import refresh
+    title = " ".join(title.split()) or name.replace("_", " ").capitalize()
+    files = {goal.format(name=name): _named(source, name) for source, goal in FILES.items()}
+    files[NOTEBOOK.format(name=name)] = _notebook(_named("notebook.md", name).replace(TITLE, title, 1))
+    for file, text in files.items():
+        (scratch / file).parent.mkdir(parents=True, exist_ok=True)
+        (scratch / file).write_text(text, encoding="utf-8")
+    refresh(scratch, name)
+    return list(files)
+
+
+def _named(source, name):
+    text = (HERE / source).read_text(encoding="utf-8")
+    return text.replace("skeleton", name).replace("Skeleton", name.title().replace("_", ""))
+
+
+def _notebook(text):
+    """The notebook that a page of Markdown describes: each block of Python is a cell, with tags or alternative text."""
+    import nbformat
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+    cells = []
+    for number, part in enumerate(re.split(r"^(```python.*\n(?:.*\n)*?```)\n", text, flags=re.M)):
+        found = re.fullmatch(r'```python ?(\w*)(?:alt="(.*)")?\n((?:.*\n)*)```', part)
+        if found:
+            tag, alt, source = found.groups()
+            metadata = {"tags": [tag]} if tag else {"alt": alt, "mystnb": {"image": {"alt": alt}}} if alt else {}
+            cells.append(new_code_cell(source.strip(), metadata=metadata))
+        elif part.strip():
+            cells.append(new_markdown_cell(part.strip()))
+        if part.strip():
+            cells[-1].id = hashlib.sha256(f"{number} {part}".encode()).hexdigest()[:8]
+    return nbformat.writes(new_notebook(cells=cells)) + "\n"
+
+
+def write(root, scratch, name, files):
+    """Move the files of a chapter from `scratch` into the project, and put it on the list: all, or nothing."""
+    root, moved = Path(root), []
+    try:
+        for file in files:
+            os.replace(scratch / file, root / file)
+            moved.append(root / file)
+        chapters = (root / CHAPTERS).read_text(encoding="utf-8").rstrip("\n")
+        publication.replace(root / CHAPTERS, f"{chapters}\n{name}\n")
+    except BaseException:
+        for path in moved:
+            path.unlink(missing_ok=True)
+        raise

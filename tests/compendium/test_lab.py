@@ -1,0 +1,45 @@
+"""What JupyterLab adds to a notebook when it saves it does not reach the file."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+
+ROOT = Path(__file__).resolve().parents[2]
+HOOK = "compendium.lab.before_saving"
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+OTHER = {"kernelspec": {"display_name": "Mine", "language": "python", "name": "mine"},
+         "language_info": {"name": "python", "version": "3.99.0", "file_extension": ".py"},
+         "widgets": {"application/vnd.jupyter.widget-state+json": {"state": {}, "version_major": 2}}}
+
+
+def saved_by_lab(folder, path):
+    """Open a notebook, add what Lab and a kernel add, and save it."""
+    manager = AsyncLargeFileManager(root_dir=str(folder), pre_save_hook=HOOK)
+    model = asyncio.run(manager.get(path, type="notebook", content=True))
+    model["content"] = json.loads(json.dumps(model["content"]))
+    model["content"]["metadata"].update(OTHER)
+    for cell in model["content"]["cells"]:
+        cell["metadata"] |= {"trusted": True, "execution": {"iopub.execute_input": "2026-01-01T00:00:00Z"}}
+    asyncio.run(manager.save({key: model[key] for key in ("type", "format", "content")}, path))
+    return (folder / path).read_bytes()
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_committed_notebook_that_is_saved_as_it_is_keeps_every_byte(tmp_path, name):
+    (tmp_path / "notebooks").mkdir()
+    path = Path(shutil.copy(ROOT / f"notebooks/{name}.ipynb", tmp_path / "notebooks"))
+    before = path.read_bytes()
+    assert saved_by_lab(tmp_path, f"notebooks/{name}.ipynb") == before
+
+
+def test_a_notebook_of_the_reader_s_elsewhere_is_left_alone(tmp_path):
+    shutil.copy(ROOT / "notebooks/extend.ipynb", tmp_path / "mine.ipynb")
+    assert json.loads(saved_by_lab(tmp_path, "mine.ipynb"))["metadata"]["kernelspec"] == OTHER["kernelspec"]
+
+
+def test_make_lab_hands_over_the_hook():
+    assert f"--FileContentsManager.pre_save_hook={HOOK}" in (ROOT / "Makefile").read_text()

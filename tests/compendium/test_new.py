@@ -1,0 +1,98 @@
+"""The chapter that `make new` lays out passes the tests that every chapter has to, and a bad name writes nothing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from test_notebooks import GUARDS
+
+from compendium import __main__ as command
+from compendium import new, project
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "my_paper"
+FILES = [place.format(name=NAME) for place in (new.NOTEBOOK, *new.FILES.values())]
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A project with the places of one paper; the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for file in FILES:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    for file in (new.NOTEBOOK, "figures/{name}/manifest.json", "tests/analysis/test_{name}.py"):
+        path = tmp_path / file.format(name="kube" if "tests" not in file else "figures")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / project.CHAPTERS).write_text("kube\n")
+    return tmp_path
+
+
+def everything(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("", "lower-case"), ("My", "lower-case"), ("../x", "lower-case"), ("2nd", "lower-case"), ("class", "lower-case"),
+    ("kube", "is taken: there is figures/kube"), ("figures", "is taken: there is tests/analysis/test_figures.py"),
+    ("index", "is taken in costbandits")])
+def test_a_bad_name_is_refused_in_one_line_and_nothing_written(empty, capsys, name, said):
+    before = everything(empty)
+    assert command.main(["new", name]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line and everything(empty) == before and not (empty / "build").exists()
+
+
+@pytest.mark.parametrize("failing", [1, len(FILES), len(FILES) + 1])
+def test_what_cannot_be_moved_as_a_whole_is_not_moved(empty, monkeypatch, failing):
+    before, replace, calls = everything(empty), os.replace, []
+    for file in FILES:
+        (empty / "scratch" / file).parent.mkdir(parents=True, exist_ok=True)
+        (empty / "scratch" / file).touch()
+
+    def full(*paths):
+        calls.append(paths)
+        if len(calls) == failing:
+            raise OSError(28, "No space left on device")
+        replace(*paths)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="No space"):
+            new.write(empty, empty / "scratch", NAME, FILES)
+    shutil.rmtree(empty / "scratch")
+    after = {path: text for path, text in everything(empty).items() if path.suffix != ".part"}
+    assert after == before
+
+
+@pytest.mark.slow
+def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path):
+    for part in ("lib", "tests", "notebooks", "params", "claims", "pyproject.toml"):
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, tmp_path / part)
+    ours = {**os.environ, "PYTHONPATH": str(tmp_path / "lib")}
+
+    def run(*arguments):
+        command = [sys.executable, "-m", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=ours, capture_output=True, text=True)
+
+    made = run("compendium", "new", NAME, "--title", 'Mine: a "title"')
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.strip() == new.REMAINS.format(name=NAME) and not list(tmp_path.glob("build/new/*/run-*"))
+    assert project.chapters(tmp_path) == [*project.chapters(ROOT), NAME]
+    assert set(project.claims(tmp_path, NAME)) == {f"{NAME}_1"} <= set(project.claims(tmp_path))
+
+    notebook = nbformat.read(tmp_path / FILES[0], as_version=4)
+    assert notebook.cells[0].source.startswith('# Mine: a "title"\n')
+    assert [list(guard(notebook)) for guard in GUARDS] == [[]] * len(GUARDS)
+    assert not any("skeleton" in (tmp_path / file).read_text().lower() for file in FILES)
+    for check in (("ruff", "check", *(file for file in FILES if file.endswith(".py"))),
+                  ("pytest", "--nbval", "--nbval-current-env", *FILES[:1], *FILES[-2:]),
+                  ("pytest", "tests/compendium/test_notebooks.py", "-k", NAME)):
+        done = run(*check)
+        assert done.returncode == 0, done.stdout
+    assert "unchanged" in run("compendium", "refresh", NAME).stdout
