@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import costbandits as cb
+from costbandits.studies.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -239,7 +240,7 @@ def test_a_rule_is_no_policy(wrong, message):
 
 
 def test_a_function_without_the_decorator():
-    with pytest.raises(ValueError, match=r"rule = function swapped: must be a function made by cb\.index: write @"):
+    with pytest.raises(ValueError, match=r"rule = function swapped: must be a function made by cb\.index; write @"):
         cb.IndexPolicy(swapped)
 
 
@@ -275,12 +276,42 @@ def writes_memory(t, n, reward, cost, reward_sq, cost_sq, problem, params, memor
 
 
 @pytest.mark.parametrize(("policy", "held"), [
-    (cb.IndexPolicy(reads_params, params=(1.0,)), "of 3 arms, of 1 params"),
-    (cb.IndexPolicy(reads_params, params=(1.0,), monotone=True), "of 3 arms, of 1 params"),
-    (cb.ChoosePolicy(writes_memory, memory=lambda K: 5), "of 3 arms, of 0 params, or of what memory and")])
+    (cb.IndexPolicy(reads_params, params=(1.0,)), "3 arms and 1 params"),
+    (cb.IndexPolicy(reads_params, params=(1.0,), monotone=True), "3 arms and 1 params"),
+    (cb.ChoosePolicy(writes_memory, memory=lambda K: 5), "3 arms and 0 params; .* memory=")])
 def test_reading_beyond_the_end_is_no_rubbish(policy, held):
-    with pytest.raises(ValueError, match=rf"policies\['mine'\] = .* reads beyond the end of an array: {held}"):
+    with pytest.raises(ValueError, match=rf"\['mine'\] = .* reads beyond the end of an array: it is given {held}") as told:
         cb.simulate({"mine": policy}, HALF, cb.Budget(10))
+    assert told.value.__context__ is None
+
+
+@pytest.mark.parametrize(("made_by", "given_to", "goes_with"), [
+    (reads_params, cb.ChoosePolicy, "cb.IndexPolicy"), (writes_memory, cb.IndexPolicy, "cb.ChoosePolicy")])
+def test_a_rule_given_to_the_wrong_policy(made_by, given_to, goes_with):
+    with pytest.raises(ValueError, match=rf"which goes with {re.escape(goes_with)}$"):
+        given_to(made_by)
+
+
+NOTHING = []
+
+
+def loops_over_nothing(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    for each in NOTHING:
+        reward += each
+    return reward
+
+
+def begins_a_list(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    found = []
+    return reward + len(found)
+
+
+@pytest.mark.parametrize(("rule", "said"), [
+    (loops_over_nothing, "NOTHING, which comes from outside, is an empty list; make it an array, such as np.zeros(0)"),
+    (begins_a_list, "found is an empty list, of which nobody can tell what will be in it; use memory or np.zeros")])
+def test_an_empty_list_in_a_rule(rule, said):
+    with pytest.raises(ValueError, match=f"{re.escape(said)}$"):
+        cb.index(rule)
 
 
 @cb.index
@@ -384,4 +415,4 @@ def test_rules_typed_into_a_cell_are_told_apart_by_their_code(tmp_path):
                            store=tmp_path / "store")
         ends.append(runs.pulls[0, 0, -1].tolist())
     assert ends[0] == ends[2] != ends[1]
-    assert len(cb.store.Store(tmp_path / "store")) == 2
+    assert len(Store(tmp_path / "store")) == 2

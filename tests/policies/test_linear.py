@@ -15,6 +15,7 @@ from costbandits.engine.stacks import Stacks
 from costbandits.environments import polytopes
 from costbandits.environments.bandits import Linear
 from costbandits.policies.base import Problem
+from costbandits.studies import keys
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is above the smallest expected cost")
 
@@ -444,7 +445,7 @@ def test_the_store_tells_linear_bandits_and_their_policies_apart():
     turned = cb.LinearBandit(X[:, ::-1], R[::-1], C[::-1], 0.1)        # the same laws, another space
     assert np.allclose(turned.reward_means, BANDIT.reward_means)
     others = [*POLICIES.values(), cb.BudgetCB(ridge=2.0), cb.BudgetCB(delta=0.2), cb.BudgetCB(min_cost=0.2)]
-    assert len({fingerprint.instance(bandit) for bandit in (BANDIT, turned)}) == 2
+    assert len({keys.instance(bandit) for bandit in (BANDIT, turned)}) == 2
     assert len({fingerprint.digest(policy) for policy in others}) == len(others)
     assert fingerprint.digest(cb.BudgetCB(0.1)) == fingerprint.digest(cb.BudgetCB(0.1))
 

@@ -12,12 +12,12 @@ and none that exceeds it by more is returned. Whole costs are exact below a budg
 from math import floor
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numba import types as T
 from numpy.typing import ArrayLike
 
 from ..checks import number, numbers, positive, require
+from ..engine.compilation import compiled_for
 from ..environments.hull import bridge
 
 SLACK = 2.0**-44            # relative; a few hundred roundings
@@ -208,7 +208,7 @@ def _greedy(values, costs, limit):
     return _plan(values, order, pulls)
 
 
-@nb.njit(T.boolean[::1](_floats, _floats), cache=True, nogil=True, error_model="numpy")
+@compiled_for(T.boolean[::1](_floats, _floats))
 def _undominated(values, costs):
     """Arms that no number of pulls of another replaces at the same cost or less and the same value or more."""
     kept = np.ones(costs.size, np.bool_)
@@ -221,8 +221,7 @@ def _undominated(values, costs):
     return kept
 
 
-@nb.njit(T.Tuple((T.float64, T.int64))(_floats, _floats, T.float64, T.float64, T.float64, T.float64, T.int64, _ints),
-         cache=True, nogil=True, error_model="numpy")
+@compiled_for(T.Tuple((T.float64, T.int64))(_floats, _floats, *[T.float64] * 4, T.int64, _ints))
 def _search(costs, gaps, density, limit, loss, tolerance, most, best):
     """Look for a plan that forgoes less than `loss`; `best` becomes its counts. Returns its loss and the nodes seen.
 
@@ -279,7 +278,7 @@ def _table_size(costs, limit):
     return floor(size) if size <= TABLE else 0
 
 
-@nb.njit(_ints(_floats, _ints, T.int64, T.int64), cache=True, nogil=True, error_model="numpy")
+@compiled_for(_ints(_floats, _ints, T.int64, T.int64))
 def _table(values, costs, size, budget):
     """Counts of the best plan for whole costs: dynamic programming over budgets."""
     counts = np.zeros(costs.size, np.int64)

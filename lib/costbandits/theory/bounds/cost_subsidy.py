@@ -11,7 +11,6 @@ from collections.abc import Callable
 from math import ceil, exp, inf, log, pi, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import ArrayLike
@@ -20,6 +19,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from ...checks import ROUNDING, count, number, numbers, positive, require, share
+from ...engine.compilation import compiled_for
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli, Constant
 from ..factory import GUARANTEE
@@ -187,8 +187,7 @@ def theorem_2_repaired(K: int, horizon: int, alpha: float) -> Floor:
     return Floor(at(e), (1 - alpha) * (1 - e) / 2, (1 - alpha) * e)
 
 
-@nb.njit(types.float64(types.int64, types.float64, types.float64, types.float64, types.float64, types.float64),
-         cache=True, nogil=True, error_model="numpy")
+@compiled_for(types.float64(types.int64, types.float64, types.float64, types.float64, types.float64, types.float64))
 def _stopping(T, usual, better, loss, weight, price):
     """Optimal stopping: after s successes in n pulls of the other arm, stay with the free arm or pull once more."""
     up, down = log(better / usual), log((1.0 - better) / (1.0 - usual))

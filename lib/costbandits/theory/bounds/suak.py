@@ -15,13 +15,13 @@ from itertools import combinations
 from math import inf, log, pi
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numba import types
 from numpy.typing import ArrayLike
 
 from ...checks import ROUNDING, count, number, numbers, require
+from ...engine.compilation import compiled_for
 from ..optimum import mixture
 from .shared import first_from, steepest
 
@@ -381,8 +381,7 @@ class SlackLaw(NamedTuple):
     probability: np.ndarray
 
 
-@nb.njit(_laws(types.float64, types.float64, types.int64, types.int64, types.float64, _floats),
-         cache=True, nogil=True, error_model="numpy")
+@compiled_for(_laws(types.float64, types.float64, types.int64, types.int64, types.float64, _floats))
 def _slack(high, low, a, b, omega, held_back):
     """Probabilities of a skip by round, and of the final slack in steps of 1 / b; c = a / b, costs 0 or 1."""
     mass, skips = np.zeros(a * (held_back.size + 1) + 1), np.zeros(held_back.size)

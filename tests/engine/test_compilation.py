@@ -1,0 +1,108 @@
+"""What is compiled is kept, is current as long as its content is, and works without Numba's private parts."""
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numba as nb
+import pytest
+
+import costbandits as cb
+from costbandits.engine import compilation
+from costbandits.engine.loops import INDEX, lazy_scan
+from costbandits.policies.classics import c_ucb, m_ucb
+
+LIBRARY = Path(cb.__file__).parent
+STUDY = """
+import warnings
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    {before}
+    import costbandits as cb
+    from costbandits.engine import compilation, loops
+    study = cb.instances.bernoulli(3), cb.Budget(50)
+    runs = cb.simulate({{"m": cb.MUCB(), "CS": cb.BTS()}}, *study, 2)
+    hits = sum(sum(kernel.compiled.stats.cache_hits.values()) for kernel in
+               (compilation.around(loops.lazy_scan, cb.MUCB.rule), cb.BTS.loop))
+print(hits, runs.pulls[:, :, -1].tolist(), [str(each.message) for each in told])
+"""
+
+
+def start(lib, before="pass", **environment):
+    """Cache hits, pulls and warnings of a small study in a new process."""
+    done = subprocess.run([sys.executable, "-c", STUDY.format(before=before)], text=True, capture_output=True,
+                          check=True, env={**os.environ, "PYTHONPATH": str(lib), **environment})
+    hits, _, rest = done.stdout.partition(" ")
+    return int(hits), rest
+
+
+def copy(folder):
+    """A library in another folder, with nothing compiled."""
+    shutil.copytree(LIBRARY, folder / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_clone_finds_what_another_has_compiled(tmp_path):
+    one, two = copy(tmp_path / "one"), copy(tmp_path / "two")
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    none, told = start(one, **kept)
+    assert none == 0 and told.endswith("[]\n")
+    assert start(two, **kept) == (2, told)
+    for path in two.rglob("*.py"):               # as a checkout does; and other words
+        path.write_text(path.read_text().replace('"""', '"""Said otherwise. ', 1))
+        os.utime(path, (1e9, 1e9))
+    assert start(two, **kept) == (2, told)
+    loops = two / "costbandits/engine/loops.py"
+    loops.write_text(loops.read_text().replace("SLACK = 1e-9", "SLACK = 2e-9"))
+    assert start(two, **kept)[0] == 1            # the bells of BTS do not use it
+    assert start(one, **kept)[0] == 1            # which now is the other's: one file for each loop
+
+
+GONE = {"the cache": "_cache", "its file": "_cache_file", "its parts": "_impl"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", GONE)
+def test_without_a_private_part_of_numba_all_works_with_one_warning(tmp_path, gone):
+    hidden = {"_cache": "from numba.core import dispatcher as d; del d.Dispatcher.enable_caching",
+              "_cache_file": "from numba.core import caching as c; c.IndexDataCacheFile = None; "
+                             "c.Cache.__init__ = lambda self, function: None",
+              "_impl": "from numba.core import caching as c; c.CompileResultCacheImpl.check_cachable = None; "
+                       "c.Cache.__init__ = lambda self, function: None"}[GONE[gone]]
+    lib = copy(tmp_path)
+    hits, told = start(lib, hidden)
+    assert hits == 0 and told.count("keeps compiled code in another way than this library knows") == 1
+    assert told.partition("]] [")[0] == start(lib)[1].partition("]] [")[0]
+
+
+def test_content_is_that_of_all_that_is_called():
+    def content(source, name="outer"):
+        names = {"nb": nb, "__name__": "costbandits.toy"}
+        exec(source, names)
+        return compilation.content(getattr(names[name], "py_func", names[name]))
+
+    source = ("LIMIT = 2.0\n@nb.njit\ndef inner(x):\n    return x + 1.0\n"
+              "@nb.njit\ndef outer(x):\n    return inner(x) * LIMIT\n")
+    assert content(source) == content(source.replace("def outer(x):", "# more\ndef outer(x):\n    'Say it.'"))
+    for old, new in (("x + 1.0", "x - 1.0"), ("1.0\n", "1.5\n"), ("LIMIT = 2.0", "LIMIT = 3.0"),
+                     ("* LIMIT", "/ LIMIT")):
+        assert source.count(old) == 1 and content(source.replace(old, new)) != content(source)
+
+
+@cb.index
+def typed(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return reward / n
+
+
+def test_a_rule_is_compiled_into_a_loop_once():
+    assert compilation.around(lazy_scan, c_ucb) is compilation.around(lazy_scan, c_ucb)
+    assert compilation.around(lazy_scan, c_ucb) is not compilation.around(lazy_scan, m_ucb)
+    assert compilation.around(lazy_scan, c_ucb).kept
+    if not nb.config.DISABLE_JIT:
+        assert not compilation.around(lazy_scan, typed).kept                  # a cell has no file that lasts
+        with warnings.catch_warnings(action="error"):
+            assert INDEX.args in compilation.ready(m_ucb, INDEX).overloads
