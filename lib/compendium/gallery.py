@@ -66,7 +66,9 @@ class Gallery:
             self._story["figures"][name] = says
             self._tell()
         if fig is not None:
-            fig.savefig(self.output / f"{name}.svg", metadata={"Date": None, "Description": self.origin})
+            # Neither when nor with which version: the same picture is the same bytes.
+            quiet = {"Date": None, "Creator": None, "Description": self.origin}
+            fig.savefig(self.output / f"{name}.svg", metadata=quiet)
             # The layout is found; finding it again for each further picture would take most of the time.
             fig.set_layout_engine("none")
             (self.output / f"{name}.png").write_bytes(png(fig, mpl.rcParams["savefig.dpi"], self.origin))

@@ -22,6 +22,7 @@ from . import cells, publication
 from .project import DEEP, PUBLISHED
 
 FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets
+WORKERS = ("n_jobs", "backend")               # decide how long it takes, and no result
 PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "scipy")
 
 
@@ -97,7 +98,7 @@ def prepare(root, name, profile, build="build"):
     places = {"store": str(store)}
     if store.exists():
         Store(store).close()
-    chosen = {key: value for key, value in {**defaults, **given}.items() if key not in FROM_RUN}
+    chosen = {key: value for key, value in {**defaults, **given}.items() if key not in FROM_RUN + WORKERS}
     if "ads_file" in defaults:
         places["ads_file"] = _ads(root) if profile in (PUBLISHED, DEEP) else ""
         chosen["ads_file"] = _digest(places["ads_file"])

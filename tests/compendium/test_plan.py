@@ -1,6 +1,12 @@
 """Everything that is wrong with a run is said before any work begins, and nothing is written."""
 
+import json
 import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -10,9 +16,11 @@ from compendium import __main__ as command
 from compendium import plan, publication
 from costbandits.environments import ads
 
+LIBRARY = Path(__file__).resolve().parents[2] / "lib"
 PARAMETERS = """
 seed = 1                # of all streams
 budget = 100.0          # in units of the smallest cost
+n_jobs = -1             # workers
 sizes = [10, 50]        # numbers of arms
 extras = {"rho": 0.25}  # more
 exact = False           # or approximate
@@ -68,6 +76,43 @@ def test_a_plan_says_what_is_given_and_where_it_goes(project):
     assert paper.record["parameters"] == {"seed": 1, "budget": 1.5e5, "sizes": [10], "extras": {"rho": 0.25},
                                           "exact": False, "profile": "paper", "ads_file": ""}
     assert str(project) not in str(paper.record)
+
+
+def test_who_plays_it_decides_no_result(project):
+    before = plan.prepare(project, "toy", "paper")
+    set_paper(project, "n_jobs: 2")
+    after = plan.prepare(project, "toy", "paper")
+    assert after.parameters["n_jobs"] == 2 and after.record == before.record
+
+
+RECORD_AND_PICTURE = """
+import json, matplotlib, pathlib
+matplotlib.use("Agg")
+import compendium
+import matplotlib.pyplot as plt
+from compendium import gallery, plan
+from costbandits.analysis import figures
+figures.use()
+fig, ax = plt.subplots()
+ax.plot([0, 1], **figures.style("m-UCB"))
+gallery.Gallery("toy", "pictures", "paper", 1).add("map", fig)
+pictures = {path.name: path.read_bytes().hex() for path in pathlib.Path("pictures").iterdir()}
+print(json.dumps([compendium.__doc__, plan.prepare(".", "toy", "paper").record, pictures]))
+"""
+
+
+@pytest.mark.slow
+def test_an_edited_docstring_of_the_library_changes_neither_the_record_of_a_run_nor_a_picture(project):
+    edited = Path(shutil.copytree(LIBRARY, project / "elsewhere"))
+    for path in edited.rglob("*.py"):
+        path.write_text(re.sub(r'\A"""', '"""Edited: ', path.read_text()))
+    told = []
+    for library in (LIBRARY, edited):
+        ours = {**os.environ, "PYTHONPATH": str(library)}
+        done = subprocess.run([sys.executable, "-c", RECORD_AND_PICTURE], env=ours, capture_output=True, check=True)
+        told.append(json.loads(done.stdout))
+    (words, *before), (other_words, *after) = told
+    assert other_words == f"Edited: {words}" and set(before[1]) == {"map.png", "map.svg"} and after == before
 
 
 def test_a_deep_plan_goes_on_from_the_store_of_the_paper_profile(project):

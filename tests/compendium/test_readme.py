@@ -54,6 +54,6 @@ def test_no_results_are_typed_by_hand():
 
 def test_commands_are_those_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
-    named = set(re.findall(r"`(?:make )?(all|quick|test|deep|lab|refresh|bench|lock|clean|distclean|help)`",
+    named = set(re.findall(r"`(?:make )?(all|quick|test|check|deep|lab|new|refresh|bench|lock|clean|distclean|help)`",
                            TEXTS["README.md"]))
     assert named and all(re.search(rf"^{name}:", makefile, re.M) for name in named)
