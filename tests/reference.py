@@ -241,7 +241,7 @@ def low_level(policy, bandit, stop, seed, fractions, page=None):
     run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.due(fractions), 10**6, top[order], *limits,
                      stop.ends(fractions))
     assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
-    return run.record.pulls, run.record.noted
+    return run.record.pulls, *(run.record.noted[name] for name in FIELDS[1:])
 
 
 def run(policy, bandit, budget, seed=0, replication=0, max_rounds=10**6, stacks=None, **options):

@@ -127,10 +127,11 @@ def test_another_case_of_a_dispatched_helper_counts():
 
 
 def test_what_belongs_to_the_library_to_python_and_to_packages_goes_by_name():
-    for named in (cb.regret.budgeted, checks.count, fnmatch._compile_pattern, np.median, cb.OmegaUCB, cb.Budget):
-        known = types.FunctionType((lambda: 0).__code__, {}, named.__name__)
-        known.__module__, known.__qualname__ = named.__module__, named.__qualname__
-        assert fingerprint.digest(named) == fingerprint.digest(known)
+    for named in (cb.regret.budgeted, checks.count, fnmatch.translate, cb.regret.knapsack):
+        other = types.FunctionType((lambda: 0).__code__, {}, named.__name__)
+        other.__module__, other.__qualname__ = named.__module__, named.__qualname__
+        assert fingerprint.digest(named) == fingerprint.digest(other)
+    assert fingerprint.digest(cb.OmegaUCB(0.5)) != fingerprint.digest(cb.OmegaStarUCB(0.5))
 
 
 def test_the_present_value_of_a_global_counts():

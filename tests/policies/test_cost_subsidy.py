@@ -462,9 +462,7 @@ def test_exploration_fits_and_is_the_nearest_integer(K, T):
 
 
 def best_of(standard, scores, price, alpha):
-    arms = np.zeros((6, len(scores)))
-    arms[cost_subsidy.LOWER], arms[cost_subsidy.UPPER], arms[cost_subsidy.PRICE] = standard, scores, price
-    return cost_subsidy.cheapest(alpha, cost_subsidy.LOWER, arms)
+    return cost_subsidy.cheapest(alpha, *(np.array(each, float) for each in (standard, scores, price)))
 
 
 def test_the_cheapest_feasible_arm_by_hand():

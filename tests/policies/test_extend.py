@@ -280,7 +280,8 @@ def writes_memory(t, n, reward, cost, reward_sq, cost_sq, problem, params, memor
     (cb.IndexPolicy(reads_params, params=(1.0,), monotone=True), "3 arms and 1 params"),
     (cb.ChoosePolicy(writes_memory, memory=lambda K: 5), "3 arms and 0 params; .* memory=")])
 def test_reading_beyond_the_end_is_no_rubbish(policy, held):
-    with pytest.raises(ValueError, match=rf"\['mine'\] = .* reads beyond the end of an array: it is given {held}") as told:
+    message = rf"\['mine'\] = .* reads beyond the end of an array: it is given {held}"
+    with pytest.raises(ValueError, match=message) as told:
         cb.simulate({"mine": policy}, HALF, cb.Budget(10))
     assert told.value.__context__ is None
 

@@ -157,7 +157,7 @@ def test_the_lazy_and_the_literal_choice_agree(seed, K, budget, low, spread, lab
     bandit = instance(np.random.default_rng(seed), K, low, low + spread)
     literal = literal_trajectory(LITERAL[label], bandit, budget, seed, samples=10_000)
     _, run = play(POLICIES[label], bandit, budget, seed)
-    assert run.n.tolist() == np.bincount(literal, minlength=K).tolist()
+    assert run.state.n.tolist() == np.bincount(literal, minlength=K).tolist()
 
 
 # ---- known answers ----------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_kube_draws_each_item_of_the_filling_equally_often():
         order = stream(seed, 0, ORDER).permutation(2)
         # After a pull of each, 9 are left: densities near 5/2 and 1/2: four of the one, then one of the other.
         _, run = play(cb.KUBE(), bandit, 12.0, seed, max_rounds=3)
-        first += run.n[list(order).index(0)] == 2
+        first += run.state.n[list(order).index(0)] == 2
     assert abs(first / 2000 - 0.8) < 5 * sqrt(0.8 * 0.2 / 2000)
 
 

@@ -245,9 +245,9 @@ def primal_dual(t, spent, n, sums, told, settings, own, rng):
 @rule
 def ucb_simplex(t, spent, n, sums, told, settings, own, rng):
     c, K, (upper, cost, charged, chosen, last) = told.rate, n.size, own
-    if last.base >= 0:
-        charged[last.base] += spent - last.spent_before
-        last.base = -1
+    if last.pair >= 0:
+        charged[last.pair] += spent - last.spent_before
+        last.pair = -1
     arm = first_pull(t, spent, n, c)
     if arm == NULL_ARM:
         for k in range(K):
@@ -255,10 +255,10 @@ def ucb_simplex(t, spent, n, sums, told, settings, own, rng):
             cost[k] = sums[1, k] / n[k]
         arm, high = bridge(upper, cost, c)
         if high >= 0:
-            base = arm * K + high
-            arm = high if charged[base] <= c * chosen[base] else arm
-            chosen[base] += 1.0
-            last.base, last.spent_before = base, spent
+            pair = arm * K + high
+            arm = high if charged[pair] <= c * chosen[pair] else arm
+            chosen[pair] += 1.0
+            last.pair, last.spent_before = pair, spent
     return arm if arm < K else NULL_ARM
 
 
@@ -291,9 +291,12 @@ class Members(NamedTuple):
     member: np.ndarray
 
 
+# The pair of arms that was played last, -1 for none, and what was spent before.
+LAST = np.dtype([("pair", "i8"), ("spent_before", "f8")])
+
+
 class Bases(NamedTuple):
-    """UCB-Simplex's own: bounds of rewards and mean costs; what each base was charged, how often it was chosen; and the
-    base that was played last, with what was spent before."""
+    """UCB-Simplex's own: bounds of rewards and mean costs; what each base was charged, how often it was chosen."""
 
     upper: np.ndarray
     cost: np.ndarray
@@ -449,8 +452,8 @@ class UCBSimplexSkip(_Anytime):
         return Boldness(float(self.lam))
 
     def own(self, problem):
-        K, last = problem.K, new_record(np.dtype([("base", "i8"), ("spent_before", "f8")]))
-        last.base = -1
+        K, last = problem.K, new_record(LAST)
+        last.pair = -1
         return Bases(*np.zeros((2, K + 1)), *np.zeros((2, K * (K + 1))), last)
 
 
