@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIB = ROOT / "lib"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 PACKAGES = ("costbandits", "compendium", "benchmarks", "notebooks")
-MODULES = sorted(path for path in LIB.rglob("*.py") if path.stem != "__init__")
+MODULES = [path for path in sorted(LIB.rglob("*.py")) if path.stem != "__init__" and path.parent.name != "skeleton"]
 
 
 def drawn():
