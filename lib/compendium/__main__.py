@@ -23,7 +23,7 @@ from pathlib import Path
 from costbandits.checks import require
 from costbandits.studies.store import StoreError
 
-from . import page, plan, publication
+from . import page, preparation, publication
 from .lab import quieten
 from .terminal import Line, say
 
@@ -33,12 +33,12 @@ class Failed(Exception):
     """The work was begun and could not be done; the message is for the reader."""
 
 
-def run(order, among=()):
-    """Execute the notebook of a `plan.Plan`, then publish; a line that says what was published.
+def run(job, among=()):
+    """Execute the notebook of a `preparation.Job`, then publish; a line that says what was published.
 
     Parameters
     ----------
-    order : plan.Plan
+    job : preparation.Job
     among : sequence of str
         The notebooks that a command runs one after the other, to say how far it is; may be empty.
 
@@ -53,30 +53,30 @@ def run(order, among=()):
     """
     from .execution import Execution, with_papermill
     page.require_packages()      # one that is missing shows now and not after hours
-    where = f", notebook {among.index(order.name) + 1} of {len(among)}" if among else ""
-    line = Line(f"{order.name} ({order.profile}{where})")
-    with _scratch(order.home, order.name) as scratch, _told(order.name, f"Nothing is published; see {_short(scratch)}"):
-        if sum(publication.complete(folder) for folder in (order.folder, order.ledger) if folder):
-            say(f"{order.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
-        output, executed, html = (scratch / name for name in ("output", f"{order.name}.ipynb", f"{order.name}.html"))
+    where = f", notebook {among.index(job.name) + 1} of {len(among)}" if among else ""
+    line = Line(f"{job.name} ({job.profile}{where})")
+    with _scratch(job.home, job.name) as scratch, _told(job.name, f"Nothing is published; see {_short(scratch)}"):
+        if sum(publication.complete(folder) for folder in (job.folder, job.ledger) if folder):
+            say(f"{job.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
+        output, executed, html = (scratch / name for name in ("output", f"{job.name}.ipynb", f"{job.name}.html"))
         output.mkdir()
-        work = with_papermill(order.source, executed, {**order.parameters, "output": str(output)})
-        notebook = Execution(work, scratch, order.source.parent).watched(line, order.cells)
+        work = with_papermill(job.source, executed, {**job.parameters, "output": str(output)})
+        notebook = Execution(work, scratch, job.source.parent).watched(line, job.cells)
         line.show("writing HTML", topic="HTML")
-        html.write_text(page.html(notebook, order, output), encoding="utf-8")
+        html.write_text(page.html(notebook, job, output), encoding="utf-8")
         line.show("publishing", topic="publication")
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
         _set_aside(output)
-        changed = publication.publish(output, order.folder, order.record)
-        if order.ledger:
-            publication.publish(output, order.ledger, order.record, only=("ledger*.csv", "story*.json"))
+        changed = publication.publish(output, job.folder, job.record)
+        if job.ledger:
+            publication.publish(output, job.ledger, job.record, only=("ledger*.csv", "story*.json"))
         for path in (executed, html):
-            os.replace(path, order.home / path.name)
+            os.replace(path, job.home / path.name)
         shutil.rmtree(scratch)
         line.clear()
-    files = len(publication.manifest(order.folder)["files"])
-    return (f"{order.name} ({order.profile}), done in {line.elapsed()}: {files} files in {_short(order.folder)}, "
-            f"{len(changed)} of them new or changed; the notebook as {_short(order.home / order.name)}.html")
+    files = len(publication.manifest(job.folder)["files"])
+    return (f"{job.name} ({job.profile}), done in {line.elapsed()}: {files} files in {_short(job.folder)}, "
+            f"{len(changed)} of them new or changed; the notebook as {_short(job.home / job.name)}.html")
 
 
 def _set_aside(output):
@@ -113,7 +113,7 @@ def refresh(root, name, build="build"):
     from .execution import Execution, as_it_is
     root = Path(root).resolve()
     path = root / "notebooks" / f"{name}.ipynb"
-    notebook = plan.read(root, name)
+    notebook = preparation.read(root, name)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -219,10 +219,10 @@ def main(arguments=None):
 
 def _obey(options):
     if options.command == "run":
-        order = plan.prepare(".", options.notebook, options.profile, options.build)
-        require(not options.among or order.name in options.among, "--among", options.among, f"must have {order.name!r}")
+        job = preparation.prepare(".", options.notebook, options.profile, options.build)
+        require(not options.among or job.name in options.among, "--among", options.among, f"must have {job.name!r}")
         _isolate(options.build)
-        say(run(order, options.among), sys.stdout)
+        say(run(job, options.among), sys.stdout)
         return
     _isolate(options.build)
     if options.command == "new":

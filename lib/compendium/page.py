@@ -24,17 +24,17 @@ def require_packages():
         importlib.import_module(module)
 
 
-def _embedded(url, order, staged):
+def _embedded(url, job, staged):
     """A picture's file as a URL that holds it: of this run if it is about to publish the file, else as it is there."""
-    file = order.source.parent / url
-    if file.parent.resolve() == order.folder.resolve() and (staged / file.name).exists():
+    file = job.source.parent / url
+    if file.parent.resolve() == job.folder.resolve() and (staged / file.name).exists():
         file = staged / file.name
     if not file.is_file():
         return url
     return f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
 
 
-def html(notebook, order, staged):
+def html(notebook, job, staged):
     """The page of an executed notebook; it needs nothing else, neither files nor a network."""
     from latex2mathml.converter import convert
     from nbconvert import HTMLExporter
@@ -48,10 +48,10 @@ def html(notebook, order, staged):
             return convert(body, display="block")
 
         def image(self, text, url, title=None):
-            return super().image(text, _embedded(url, order, staged), title)
+            return super().image(text, _embedded(url, job, staged), title)
 
     exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
     exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(text))
     exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
-    resources = {"metadata": {"name": order.name, "path": str(order.source.parent)}}
+    resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}}
     return exporter.from_notebook_node(notebook, resources)[0]

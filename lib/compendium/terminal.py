@@ -19,7 +19,7 @@ class Watcher:
 
     def __init__(self, path, clock=time.monotonic):
         self.path, self._clock, self._read = Path(path), clock, 0
-        self.plan, self.done, self.label = {}, {}, None
+        self.announced, self.done, self.label = {}, {}, None
         self._seen = [(clock(), 0.0)]     # (time, share) at every look
 
     def line(self):
@@ -36,10 +36,10 @@ class Watcher:
 
     def share(self):
         """Share of the announced work that is done, or None if nothing was announced."""
-        work = sum(self.plan.values())
+        work = sum(self.announced.values())
         if not work:
             return None
-        return sum(self.plan.get(label, 0) * done / total for label, (done, total) in self.done.items()) / work
+        return sum(self.announced.get(label, 0) * done / total for label, (done, total) in self.done.items()) / work
 
     def left(self):
         """Seconds to the end at the speed of the last third of the time, or None before there is a speed.
@@ -63,8 +63,8 @@ class Watcher:
         self._seen.append((self._clock(), self.share() or 0.0))
 
     def _take(self, message):
-        if "plan" in message:
-            self.plan = message["plan"]
+        if "announced" in message:
+            self.announced = message["announced"]
         else:
             self.label = message["label"]
             self.done[self.label] = (message["done"], message["total"])

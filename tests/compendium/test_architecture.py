@@ -93,5 +93,5 @@ def test_each_module_is_named_in_its_room_and_nothing_else(package):
 
 
 def test_an_import_inside_a_function_counts():
-    tree = ast.parse("def f():\n    from ..studies import store\n    import compendium.plan")
+    tree = ast.parse("def f():\n    from ..studies import store\n    import compendium.preparation")
     assert {room(names) for names in targets(tree, ["costbandits", "engine"])} == {"studies", "compendium"}

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from compendium import plan, project
+from compendium import preparation, project
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -45,7 +45,7 @@ def is_valid(notebook):
 
 def has_literal_parameters_with_comments(notebook):
     try:
-        plan.parameters(notebook)
+        preparation.parameters(notebook)
     except ValueError as error:
         yield str(error)
         return
@@ -135,7 +135,7 @@ def test_the_size_of_a_committed_notebook(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_profiles_of_a_committed_notebook(path):
-    defaults = plan.parameters(nbformat.read(path, as_version=4))
+    defaults = preparation.parameters(nbformat.read(path, as_version=4))
     quick, paper = (yaml.safe_load((ROOT / "params" / profile / f"{path.stem}.yaml").read_text()) or {}
                     for profile in ("quick", "paper"))
     assert list(wrong_profiles(defaults, quick, paper)) == []

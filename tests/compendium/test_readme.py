@@ -57,3 +57,9 @@ def test_commands_are_those_of_the_makefile():
     named = set(re.findall(r"`(?:make )?(all|quick|test|check|deep|lab|new|refresh|bench|lock|clean|distclean|help)`",
                            TEXTS["README.md"]))
     assert named and all(re.search(rf"^{name}:", makefile, re.M) for name in named)
+
+
+def test_the_example_runs(capsys):
+    (example,) = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", TEXTS["README.md"], re.M | re.S)
+    exec(example, {})
+    assert re.fullmatch(r"\d\.\d+ \[\d\.\d+, \d\.\d+\]\n", capsys.readouterr().out)

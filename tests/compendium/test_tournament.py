@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from compendium import plan
+from compendium import preparation
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +33,7 @@ def definitions(name):
 
 def at_paper_scale(name):
     profile = yaml.safe_load((ROOT / "params" / "paper" / f"{name}.yaml").read_text())
-    return plan.parameters(notebook(name)) | profile
+    return preparation.parameters(notebook(name)) | profile
 
 
 @pytest.mark.parametrize(("other", "names"), [

@@ -20,7 +20,7 @@ def announce(weights: dict[str, float]) -> None:
     --------
     >>> cb.progress.announce({"ten arms": 10, "a hundred arms": 100})
     """
-    _write({"plan": {label: float(weight) for label, weight in weights.items()}})
+    _write({"announced": {label: float(weight) for label, weight in weights.items()}})
 
 
 def _write(message):

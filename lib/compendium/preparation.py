@@ -27,7 +27,7 @@ PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "scipy")
 
 
 @dataclass(frozen=True)
-class Plan:
+class Job:
     """One run, checked: what is executed with which parameters, and where everything goes.
 
     Attributes
@@ -74,7 +74,7 @@ def prepare(root, name, profile, build="build"):
 
     Returns
     -------
-    Plan
+    Job
 
     Raises
     ------
@@ -106,7 +106,7 @@ def prepare(root, name, profile, build="build"):
     record = {"notebook": name, "profile": profile, "parameters": chosen, "results": RESULTS,
               "code": _code(root, source), "versions": _versions()}
     # One cell more than the notebook has: papermill injects the parameters.
-    return Plan(name, profile, source, len(notebook.cells) + 1, {**given, **places}, record, home, folder, committed)
+    return Job(name, profile, source, len(notebook.cells) + 1, {**given, **places}, record, home, folder, committed)
 
 
 def parameters(notebook, name="notebook"):

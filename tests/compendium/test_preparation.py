@@ -13,7 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from compendium import __main__ as command
-from compendium import plan, publication
+from compendium import preparation, publication
 from costbandits.environments import ads
 
 LIBRARY = Path(__file__).resolve().parents[2] / "lib"
@@ -68,7 +68,7 @@ def assert_refused(project, capsys, *said, notebook="toy", profile="paper", buil
 
 def test_a_plan_says_what_is_given_and_where_it_goes(project):
     set_paper(project, "budget: 1.5e+5\nsizes: [10]\n")
-    paper, quick = (plan.prepare(project, "toy", profile) for profile in ("paper", "quick"))
+    paper, quick = (preparation.prepare(project, "toy", profile) for profile in ("paper", "quick"))
     assert paper.parameters == {"budget": 1.5e5, "sizes": [10], "profile": "paper", "ads_file": "",
                                 "store": str(project / "build" / "store.sqlite")}
     assert (paper.home, paper.folder) == (project / "build", project / "figures" / "toy")
@@ -79,9 +79,9 @@ def test_a_plan_says_what_is_given_and_where_it_goes(project):
 
 
 def test_who_plays_it_decides_no_result(project):
-    before = plan.prepare(project, "toy", "paper")
+    before = preparation.prepare(project, "toy", "paper")
     set_paper(project, "n_jobs: 2")
-    after = plan.prepare(project, "toy", "paper")
+    after = preparation.prepare(project, "toy", "paper")
     assert after.parameters["n_jobs"] == 2 and after.record == before.record
 
 
@@ -90,14 +90,14 @@ import json, matplotlib, pathlib
 matplotlib.use("Agg")
 import compendium
 import matplotlib.pyplot as plt
-from compendium import gallery, plan
+from compendium import gallery, preparation
 from costbandits.analysis import figures
 figures.use()
 fig, ax = plt.subplots()
 ax.plot([0, 1], **figures.style("m-UCB"))
 gallery.Gallery("toy", "pictures", "paper", 1).add("map", fig)
 pictures = {path.name: path.read_bytes().hex() for path in pathlib.Path("pictures").iterdir()}
-print(json.dumps([compendium.__doc__, plan.prepare(".", "toy", "paper").record, pictures]))
+print(json.dumps([compendium.__doc__, preparation.prepare(".", "toy", "paper").record, pictures]))
 """
 
 
@@ -118,26 +118,26 @@ def test_an_edited_docstring_of_the_library_changes_neither_the_record_of_a_run_
 def test_a_deep_plan_goes_on_from_the_store_of_the_paper_profile(project):
     (project / "params" / "deep").mkdir()
     (project / "params" / "deep" / "toy.yaml").write_text("seed: 3")
-    paper, deep = (plan.prepare(project, "toy", profile) for profile in ("paper", "deep"))
+    paper, deep = (preparation.prepare(project, "toy", profile) for profile in ("paper", "deep"))
     assert deep.parameters["store"] == paper.parameters["store"] and deep.record["parameters"]["seed"] == 3
     assert (deep.home, deep.folder) == (project / "build" / "deep", project / "build" / "deep" / "figures" / "toy")
     assert (paper.ledger, deep.ledger) == (None, project / "figures" / "deep" / "toy")
 
 
 def test_the_record_follows_the_code_and_not_prose_and_outputs(project):
-    code = plan.prepare(project, "toy", "paper").record["code"]
+    code = preparation.prepare(project, "toy", "paper").record["code"]
     path = project / "notebooks" / "toy.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[0].execution_count = 7
     notebook.cells.insert(0, new_markdown_cell("# Prose"))
     nbformat.write(notebook, path)
-    assert plan.prepare(project, "toy", "paper").record["code"] == code
+    assert preparation.prepare(project, "toy", "paper").record["code"] == code
     write_notebook(project, PARAMETERS + "more = 1  # parameter")
     (project / "claims").mkdir()
     (project / "claims" / "other.yaml").write_text("O1: another paper's")
-    assert plan.prepare(project, "toy", "paper").record["code"]["claims"] == code["claims"]
+    assert preparation.prepare(project, "toy", "paper").record["code"]["claims"] == code["claims"]
     (project / "claims" / "toy.yaml").write_text("O1: x")
-    after = plan.prepare(project, "toy", "paper").record["code"]
+    after = preparation.prepare(project, "toy", "paper").record["code"]
     assert {part for part in code if after[part] != code[part]} == {"notebook", "claims"}
 
 
@@ -145,14 +145,14 @@ def test_the_data_of_ads_is_for_the_paper_and_deep_profiles(project, ads_file, m
     monkeypatch.setenv(ads.VARIABLE, os.path.relpath(ads_file))
     (project / "params" / "deep").mkdir()
     (project / "params" / "deep" / "toy.yaml").touch()
-    paper, deep, quick = (plan.prepare(project, "toy", profile) for profile in ("paper", "deep", "quick"))
+    paper, deep, quick = (preparation.prepare(project, "toy", profile) for profile in ("paper", "deep", "quick"))
     assert paper.parameters["ads_file"] == deep.parameters["ads_file"] == str(ads_file)
     assert quick.parameters["ads_file"] == ""
     assert paper.record["parameters"]["ads_file"].startswith("sha256:") and quick.record["parameters"]["ads_file"] == ""
     monkeypatch.delenv(ads.VARIABLE)
     (project / "data").mkdir()
     (project / "data" / ads.FILE).write_bytes(ads_file.read_bytes())
-    assert plan.prepare(project, "toy", "paper").parameters["ads_file"] == str(project / "data" / ads.FILE)
+    assert preparation.prepare(project, "toy", "paper").parameters["ads_file"] == str(project / "data" / ads.FILE)
 
 
 def test_missing_and_altered_data_are_refused(project, capsys, monkeypatch):
@@ -186,7 +186,7 @@ def test_wrong_parameters_are_refused_by_name(project, capsys, text, said):
 @pytest.mark.parametrize("text", ["budget: 150000", "seed: 0x10", "sizes: []", "extras: {}", "exact: true", "# empty"])
 def test_right_types_pass(project, text):
     set_paper(project, text)
-    plan.prepare(project, "toy", "paper")
+    preparation.prepare(project, "toy", "paper")
 
 
 @pytest.mark.parametrize(("source", "said"), [
