@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from ..checks import count, require
+from .statistics import resamples
 
 # Okabe and Ito's colours, safe for the colour-blind, a darker yellow; line styles tell the rest apart, also in grey.
 BLACK, ORANGE, SKY, GREEN, YELLOW = "#000000", "#E69F00", "#56B4E9", "#009E73", "#C9B800"
@@ -124,7 +125,7 @@ def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None
     >>> float(ends["BTS"])
     3.5
     """
-    bands = {"interval": _resampled, "spread": lambda values: np.quantile(values, [0.1, 0.9], axis=0),
+    bands = {"interval": _of_means, "spread": lambda values: np.quantile(values, [0.1, 0.9], axis=0),
              "deviation": lambda values: values.mean(axis=0) + np.outer([-1, 1], values.std(axis=0))}
     require(band is None or band in bands, "band", band, f"must be None or one of {list(bands)}")
     require(center in ("mean", "median"), "center", center, "must be 'mean' or 'median'")
@@ -287,15 +288,14 @@ def landscape(ax: Axes, ratios: pd.DataFrame, unbeaten: pd.DataFrame, title: str
             ax.add_patch(plt.Rectangle((j + 0.04, i + 0.06), 0.92, 0.88, fill=False, edgecolor=RED, linewidth=1.6))
 
 
+def _of_means(values):
+    """The 95 % bootstrap interval of each column's mean, shape (2, C): percentiles, for a picture."""
+    return np.quantile(resamples(len(values)) @ values, [0.025, 0.975], axis=0)
+
+
 def _brief(ratio):
     """A ratio in at most four characters: 1, 1.04, 3.2, 140, 9e3."""
     if ratio >= 999.5:
         return f"{ratio:.0e}".replace("e+0", "e").replace("e+", "e")
     text = f"{ratio:.2f}" if ratio < 1.995 else f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}"
     return "1" if ratio == 1 else text
-
-
-def _resampled(values, resamples=500):
-    n = len(values)
-    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), resamples) / n
-    return np.quantile(weights @ values, [0.025, 0.975], axis=0)

@@ -205,13 +205,18 @@ def _samples(values, least=2):
 
 
 def _level(value, name="confidence"):
-    require(0 < number(name, value, allowed="must be in (0, 1)") < 1, name, value, "must be in (0, 1)")
-    return float(value)
+    return number(name, value, allowed="must be in (0, 1)", above=0, below=1)
 
 
 @functools.lru_cache(maxsize=4)
-def _resamples(n):
-    """How often each of n observations stands in each bootstrap resample, over n; shape (resample, n)."""
+def resamples(n: int) -> np.ndarray:
+    """How often each of n observations stands in each bootstrap resample, over n; shape (resample, n).
+
+    Examples
+    --------
+    >>> cb.statistics.resamples(3).shape
+    (4999, 3)
+    """
     return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
 
 
@@ -219,7 +224,7 @@ def _resamples(n):
 def _resampled(sample):
     """Mean of each bootstrap resample; a table compares every sample, given by its bytes, with many others."""
     x = np.frombuffer(sample)
-    return _resamples(len(x)) @ x
+    return resamples(len(x)) @ x
 
 
 def _means(samples):
