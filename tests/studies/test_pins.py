@@ -33,12 +33,13 @@ def test_results_change_only_with_their_number(found):
     assert len(set(pinned["history"].values())) == len(pinned["history"])
 
 
-def test_pins_can_be_renewed_only_for_a_new_number(tmp_path):
-    path, before, after = tmp_path / "pins.json", {"a": 1}, {"a": 2}
+def test_a_changed_pin_needs_a_new_number_and_a_new_one_does_not(tmp_path):
+    path, before, after = tmp_path / "pins.json", {"a": 1, "b": 1}, {"a": 2, "b": 1}
+    pins.renew(path, {"a": 1}, 1)
     pins.renew(path, before, 1)
-    pins.renew(path, before, 1)
-    with pytest.raises(SystemExit, match="RESULTS = 1 stands for other pins"):
-        pins.renew(path, after, 1)
+    for changed in (after, {"a": 1}):
+        with pytest.raises(SystemExit, match="RESULTS = 1 stands for other pins.* Changed: [ab]$"):
+            pins.renew(path, changed, 1)
     assert json.loads(path.read_text())["pins"] == before
     pins.renew(path, after, 2)
     assert json.loads(path.read_text()) == {
