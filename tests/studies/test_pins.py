@@ -38,7 +38,7 @@ def test_a_changed_pin_needs_a_new_number_and_a_new_one_does_not(tmp_path):
     pins.renew(path, {"a": 1}, 1)
     pins.renew(path, before, 1)
     for changed in (after, {"a": 1}):
-        with pytest.raises(SystemExit, match="RESULTS = 1 stands for other pins.* Changed: [ab]$"):
+        with pytest.raises(SystemExit, match=r"RESULTS = 1 stands for other pins.* Changed: [ab]$"):
             pins.renew(path, changed, 1)
     assert json.loads(path.read_text())["pins"] == before
     pins.renew(path, after, 2)
