@@ -209,8 +209,6 @@ class Ledger:
 def read(path: str | os.PathLike) -> pd.DataFrame:
     """The rows of a ledger's file, texts as texts; column `cell` is "" where an older file has none.
 
-    Examples
-    --------
     >>> import io
     >>> cb.ledger.read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
     [['X1', 0.8, '', '']]
@@ -269,8 +267,6 @@ def _words(result, others, repairs):
 def overall(verdicts: Iterable[str]) -> str:
     """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open.
 
-    Examples
-    --------
     >>> cb.ledger.overall(["reproduced", "undecided", "reproduced"])
     'undecided'
     """

@@ -28,8 +28,6 @@ RESAMPLES = 4999
 class Interval:
     """An estimate with its confidence interval.
 
-    Examples
-    --------
     >>> print(cb.statistics.Interval(0.8, 0.7, 1.1))
     0.8 [0.7, 1.1]
     """
@@ -54,8 +52,6 @@ class Interval:
 class Summary:
     """A sample in five numbers: mean, median, quantiles of 95 and 99 %, and `worst_share`.
 
-    Examples
-    --------
     >>> cb.statistics.Summary.of(np.arange(101.0)).p95
     95.0
     """

@@ -45,8 +45,6 @@ class Distribution:
 class Bernoulli(Distribution):
     """1 with probability p in [0, 1], else 0.
 
-    Examples
-    --------
     >>> Bernoulli(0.5).variance
     0.25
     """
@@ -74,8 +72,6 @@ class Bernoulli(Distribution):
 class Beta(Distribution):
     """Beta law on [0, 1], with shape parameters a, b above 0 and mean a / (a + b).
 
-    Examples
-    --------
     >>> Beta(1, 3).mean
     0.25
     """
@@ -105,8 +101,6 @@ class Beta(Distribution):
 class Constant(Distribution):
     """Always the same finite value; the way to state a cost that is known in advance.
 
-    Examples
-    --------
     >>> Constant(2).sample(np.random.default_rng(0), 3)
     array([2., 2., 2.])
     """
@@ -265,8 +259,6 @@ def _quadrature():
 def check_law(name: str, law: Distribution) -> None:
     """Raise ValueError unless a user's law has what a distribution needs; `name` says where it stands.
 
-    Examples
-    --------
     >>> check_law("costs[0]", Beta(1, 2))
     """
     lacks = [part for part in LAW if not hasattr(law, part)]

@@ -23,8 +23,6 @@ FORMAT = 1
 class StoreError(RuntimeError):
     """The store cannot be used; the message says why and what to do.
 
-    Examples
-    --------
     >>> issubclass(cb.StoreError, RuntimeError)
     True
     """

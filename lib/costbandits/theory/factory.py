@@ -85,8 +85,6 @@ def guarantee(factor: float, margin: float) -> float:
 
     Parameters as in `flip`.
 
-    Examples
-    --------
     >>> guarantee(factor=2.0, margin=0.5)
     38.0
     """

@@ -88,8 +88,6 @@ def asymmetry(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,
 
     Parameters are those of `asymmetric_interval`, with eta and z above 0: an interval without width has no asymmetry.
 
-    Examples
-    --------
     >>> round(asymmetry(0.1, n=100, z=1.96), 3)
     -0.248
     """

@@ -240,8 +240,6 @@ def chance_failures(K: int) -> float:
     Reward and cost of two arms, each on the side that can mislead; after K first pulls (K, the number of arms, is 2 or
     more) an arm has at most t - K before round t. Stands where Theorem 3 (Xia et al.) has 3.
 
-    Examples
-    --------
     >>> round(chance_failures(K=2), 3)
     0.479
     """
@@ -300,8 +298,6 @@ def width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
 
     Parameters and result as in `printed_width`.
 
-    Examples
-    --------
     >>> width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.093])
     """
@@ -374,8 +370,6 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
 
     Parameters and result as in `theorem_3`; the budget at least the smallest expected cost.
 
-    Examples
-    --------
     >>> round(theorem_3_sharper(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
     960
     """

@@ -77,8 +77,6 @@ def _family_means(theta, p, epsilon):
 def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
     """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), in nats; p and q in (0, 1), scalars or arrays.
 
-    Examples
-    --------
     >>> round(float(divergence(0.25, 0.5)), 4)
     0.1308
     """
@@ -171,8 +169,6 @@ def theorem_2_repaired(K: int, horizon: int, alpha: float) -> Floor:
     `floor_on` with weight 1/3 and expensive arms of means (1 - e) / 2 and (1 + e) / 2, at the best e. Parameters as in
     `theorem_2`.
 
-    Examples
-    --------
     >>> np.round(theorem_2_repaired(K=2, horizon=10_000, alpha=0.1), 2)
     array([210.07,   0.43,   0.04])
     """
@@ -302,8 +298,6 @@ def theorem_1(K: int, horizon: int, alpha: float, shift: float, prior_sd: float 
     T g(K) / 4 at the end of the proof holds. The paper leaves s open; g falls with it, and the bound is largest where
     both agree. Parameters as in `theorem_1_repaired`; `shift` is above 0.
 
-    Examples
-    --------
     >>> round(theorem_1(K=2, horizon=1000, alpha=0.1, shift=0.1), 1)
     17.4
     """
@@ -322,8 +316,6 @@ def ucb_share(alpha: float) -> float:
 
     The radii keep T_1 = (1 - alpha)^2 T_0, so that it is (1 - alpha)^2 / (1 + (1 - alpha)^2).
 
-    Examples
-    --------
     >>> ucb_share(alpha=0.5)
     0.2
     """
@@ -393,8 +385,6 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
     R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is the sum of the radii of the pulled arms, twice. Unknown
     costs add R once more, to the cost. Parameters and result as in `theorem_3`.
 
-    Examples
-    --------
     >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))
     array([6622.,  585.])
     """
@@ -412,8 +402,6 @@ def best_pulls(K: int, horizon: int, alpha: float) -> float:
     It is ((1 - alpha) T sqrt(2 log T) / ((2 - alpha) K))^(2/3). With it the bound grows like
     ((1 - alpha) T)^(2/3) (K log T)^(1/3): the logarithm has the power 1/3, not 1/2. Parameters as in `theorem_3`.
 
-    Examples
-    --------
     >>> round(best_pulls(K=2, horizon=10_000, alpha=0.1))
     469
     """
@@ -429,8 +417,6 @@ def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) ->
     first two factors, and is excluded only if its own confidence bound fails. It is 0 if there is no such instance,
     because the radius exceeds 1. Parameters as in `theorem_3`.
 
-    Examples
-    --------
     >>> round(etc_floor(K=2, horizon=10_000, alpha=0.1))
     2193
     """
@@ -445,8 +431,6 @@ def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
 
     Parameters as in `theorem_3`, but `pulls` is a whole number.
 
-    Examples
-    --------
     >>> etc_hard(K=2, horizon=10_000, alpha=0.1, pulls=100).reward_means.round(3)
     array([0.514, 1.   ])
     """
@@ -550,8 +534,6 @@ def consistency(reward_means: ArrayLike, costs: ArrayLike) -> float:
 
     Takes K means and K costs; infinite if two arms differ in cost alone.
 
-    Examples
-    --------
     >>> consistency([0.25, 0.75], [0.0, 1.0])
     2.0
     """
@@ -606,8 +588,6 @@ def counterexample() -> Bandit:
     Means 0.82, 0.9 and 0.5 at costs 0, 0.4 and 1: arm 0 is optimal by a margin of 0.01. Arm 2 is pulled once and never
     again, so that its upper bound stays at 1 and the bar at 0.9, which arm 1 takes and arm 0 does not.
 
-    Examples
-    --------
     >>> counterexample().cost_means
     array([0. , 0.4, 1. ])
     """
@@ -620,8 +600,6 @@ def counterexample_pulls(horizon: int) -> float:
     (1 - 2 / T^2) (T - 2 - 8 log T / 0.08^2): while the confidence bounds hold, arm 0 is pulled only if its radius is at
     least half of the 0.08 that it is below the bar.
 
-    Examples
-    --------
     >>> round(counterexample_pulls(100_000))
     85607
     """

@@ -128,8 +128,6 @@ def minimum_plays_corrected(reward_mean: ArrayLike, cost_mean: ArrayLike, best_r
 
     Parameters and result as in `minimum_plays`.
 
-    Examples
-    --------
     >>> round(float(minimum_plays_corrected(0.1, 0.9, best_ratio=1.0, tau=1000, rho=1.0)), 1)
     86.3
     """
@@ -180,8 +178,6 @@ def xi(tau: int, K: int, rho: float) -> float:
 def xi_bound(tau: int, K: int, rho: float) -> float:
     """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22); arguments as in `xi`.
 
-    Examples
-    --------
     >>> round(xi_bound(tau=1000, K=10, rho=1.0), 3)
     5.096
     """
@@ -197,8 +193,6 @@ def xi_bound(tau: int, K: int, rho: float) -> float:
 def asymptotic_exponent(rho: float) -> float:
     """The power of the budget in Theorem 6 (Heyden et al.): 1 - rho below rho = 1, else 0, meaning log B.
 
-    Examples
-    --------
     >>> asymptotic_exponent(rho=0.25)
     0.75
     """
@@ -446,8 +440,6 @@ def locked_exponent(bandit: Bandit, rho: float) -> float:
     as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows `asymptotic_exponent(rho)`: a
     larger value contradicts it. Parameters as in `locked_plays`.
 
-    Examples
-    --------
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_exponent(trap, rho=0.25), 3)
     0.616

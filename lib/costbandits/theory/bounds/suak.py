@@ -193,8 +193,6 @@ def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, flo
     It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely. Parameters as
     in `omega`; returns a pair of its results.
 
-    Examples
-    --------
     >>> np.round(omega_interval(0.5, rate=0.5), 3)
     array([0.111, 0.25 ])
     """
@@ -269,8 +267,6 @@ def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: f
     Parameters as in `regret`, whose first term it replaces. In units of reward; infinite if two bases are best, or an
     arm costs c.
 
-    Examples
-    --------
     >>> round(wrong_bases_repaired([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000))
     71623
     """
@@ -341,8 +337,6 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     paper says: other models, other constants. Parameters as in `regret`. A row per work: its `model`, and `value`, in
     units of reward.
 
-    Examples
-    --------
     >>> table_1([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).value.round().to_numpy()[:2]
     array([3759.,   32.])
     """
