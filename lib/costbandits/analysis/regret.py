@@ -110,15 +110,8 @@ def cost(runs: Runs, alpha: float) -> np.ndarray:
     """What the pulls cost more than the cheapest arm that is good enough, pull by pull, in expectation.
 
     The sum over pulls of max(c - c_*, 0) (Sinha et al., Eq. 1), where c_* is the smallest expected cost of the arms
-    without quality regret.
+    without quality regret. Parameters as in `quality`.
 
-    Parameters
-    ----------
-    runs, alpha
-        As in `quality`.
-
-    Examples
-    --------
     >>> bandit = cb.Bandit([cb.Constant(0.5), cb.Constant(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
     >>> runs = cb.simulate({"CS-UCB": cb.CSUCB(0.1)}, bandit, cb.Horizon(10), checkpoints=1)
     >>> runs.pulls[0, 0, 0].tolist(), cb.regret.cost(runs, 0.1)

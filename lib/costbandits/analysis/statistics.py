@@ -265,13 +265,8 @@ def _p_value(estimate, draws, jackknife):
 def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Mean of a sample with its BCa bootstrap interval (Efron, 1987).
 
-    Parameters
-    ----------
-    x : array_like of shape (replication,)
-        At least two values, none NaN.
+    x, of shape (replication,), has at least two values, none of them NaN.
 
-    Examples
-    --------
     >>> print(cb.statistics.mean([1.0, 2.0, 4.0]))
     2.33 [1.33, 4]
     """
@@ -281,12 +276,8 @@ def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
 def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Mean of x over mean of y, paired, with its BCa bootstrap interval: the whole line if a resample of y has mean 0.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (replication,)
+    x and y have shape (replication,).
 
-    Examples
-    --------
     >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
     0.467 [0.45, 0.5]
     """
@@ -358,13 +349,8 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
 def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (replication,)
-        Where both are 0 their ratio counts as 1.
+    x and y have shape (replication,); where both are 0 their ratio counts as 1.
 
-    Examples
-    --------
     >>> print(cb.statistics.median_ratio(np.arange(9.0), 2 * np.arange(9.0)))
     0.5 [0.5, 0.5]
     """
@@ -376,14 +362,9 @@ def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interv
 def median(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of a sample with its order-statistic interval (distribution-free, conservative).
 
-    The interval is the whole line where the sample is too small for the level: below 6 values at 95 %.
+    The interval is the whole line where the sample is too small for the level: below 6 values at 95 %. x has shape
+    (replication,).
 
-    Parameters
-    ----------
-    x : array_like of shape (replication,)
-
-    Examples
-    --------
     >>> print(cb.statistics.median(range(1, 11)))
     5.5 [2, 9]
     """
@@ -436,12 +417,8 @@ def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
 def holm(p_values: ArrayLike) -> np.ndarray:
     """Holm's step-down correction (1979): adjusted p-values, valid together for all comparisons, in the order given.
 
-    Parameters
-    ----------
-    p_values : array_like of shape (M,)
+    `p_values` has shape (M,).
 
-    Examples
-    --------
     >>> cb.statistics.holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
@@ -482,13 +459,8 @@ def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confid
 def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
     """`table` of all pairs of policies, one row per pair, in the order of the labels.
 
-    Parameters
-    ----------
-    values, confidence
-        As in `table`.
+    Parameters as in `table`.
 
-    Examples
-    --------
     >>> rows = cb.statistics.dominance({"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [3.0, 3.0]})
     >>> [*zip(rows.a, rows.b)]
     [('a', 'b'), ('a', 'c'), ('b', 'c')]
@@ -499,13 +471,8 @@ def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Data
 def wins(values: dict[str, ArrayLike]) -> pd.DataFrame:
     """Head-to-head matrix: in which share of replications the row's policy has the smaller value; ties count half.
 
-    Parameters
-    ----------
-    values : dict label -> array_like of shape (replication,)
-        Two or more, of equal length.
+    `values` is a dict label -> array of shape (replication,), two or more of equal length.
 
-    Examples
-    --------
     >>> cb.statistics.wins({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 4.0, 5.0]}).loc["a", "b"].item()
     0.875
     """

@@ -16,15 +16,14 @@ import warnings
 from collections.abc import Callable
 
 import numba as nb
-from numba.core.dispatcher import Dispatcher
-from numba.core.typing import Signature
 
 from ..checks import ours
 
 OPTIONS = {"error_model": "numpy"}     # a division by 0 is infinite, as in NumPy
+Signature = type(nb.void())            # for annotations: where it stands in Numba is private
 
 
-def keep(made: Dispatcher, holds_a_rule: bool = False) -> None:
+def keep(made: Callable, holds_a_rule: bool = False) -> None:
     """Let what this dispatcher compiles be kept on disk, as far as this version of Numba can."""
     before = getattr(made, "_cache", None)
     try:

@@ -128,13 +128,9 @@ class Constant(Distribution):
 class Discrete(Distribution):
     """Finitely many values, each with its probability.
 
-    Parameters
-    ----------
-    values, probabilities : sequence of m floats
-        Finite values; as many probabilities in [0, 1], which sum to 1 up to 1e-9.
+    `values` and `probabilities` are sequences of m floats: finite values, and probabilities in [0, 1] which sum to 1 up
+    to 1e-9.
 
-    Examples
-    --------
     >>> Discrete([0, 10], [0.75, 0.25]).mean
     2.5
     """

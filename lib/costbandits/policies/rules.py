@@ -15,10 +15,10 @@ from collections.abc import Callable
 import numba as nb
 import numpy as np
 from numba.core import errors
-from numba.core.typing import Signature
 
 from ..checks import ours, require
 from ..engine import fingerprint
+from ..engine.compilation import Signature
 
 ALLOWED = ("a rule is compiled: it may use numbers, arrays, loops, functions of math and numpy, and your own under "
            "@numba.njit, but no other Python objects")

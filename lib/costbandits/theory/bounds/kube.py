@@ -158,13 +158,8 @@ def off_leader_pulls(costs: ArrayLike, budget: float) -> float:
     does not lead is drawn with probability at most min(1, q / k), q = (c_max / c_min)^2. Over k = 1, 2, ..., n that
     sums to at most q + q ln(n / q) for n = B / c_min >= q, and to q ln n + 1 for every n >= 1.
 
-    Parameters
-    ----------
-    costs, budget : sequence of K floats, float
-        Costs of a pull and B, all above 0.
+    Costs of a pull (K floats) and B are above 0.
 
-    Examples
-    --------
     >>> round(off_leader_pulls([1, 2], budget=100), 1)
     16.9
     """
