@@ -13,8 +13,7 @@ import pytest
 
 import costbandits
 
-ROOMS = ("environments", "theory", "analysis", "studies.runs", "studies.simulate", "studies.store", "studies.progress",
-         "studies.cluster")
+ROOMS = ("environments", "engine", "policies", "studies", "theory", "analysis")
 MODULES = ["costbandits", *(info.name for info in pkgutil.walk_packages(costbandits.__path__, "costbandits."))]
 COMPLETE = [name for name in MODULES if name.startswith(tuple(f"costbandits.{room}" for room in ROOMS))]
 
@@ -37,14 +36,17 @@ def faults(module):
     """What public names of a module lack, one text each."""
     found = []
     public = {name: thing for name, thing in vars(module).items() if not name.startswith("_") and callable(thing)
-              and getattr(thing, "__module__", None) == module.__name__}
-    for name, thing in public.items():
+              and getattr(getattr(thing, "py_func", thing), "__module__", None) == module.__name__}
+    plain = {name: thing for name, thing in public.items() if not hasattr(thing, "py_func")}
+    # Numba knows the types of what it compiles, and parts of a loop are read with the loop: a docstring is enough.
+    found += [f"{name} lacks a docstring" for name in public.keys() - plain if not public[name].py_func.__doc__]
+    for name, thing in plain.items():
         found += [f"{name} lacks {what}" for what in lacks(thing)]
-        if not has_example(thing) and not shown_by_maker(thing, public.values()):
+        if not (has_example(thing) or is_part(thing) or shown_by_maker(thing, plain.values())):
             found.append(f"{name} lacks an example")
         for member, value in vars(thing).items() if inspect.isclass(thing) else ():
             function = underlying(value)
-            if function is not None and not member.startswith("_"):
+            if function is not None and not hasattr(function, "py_func") and not member.startswith("_"):
                 found += [f"{name}.{member} lacks {what}" for what in lacks(function)
                           if what != "a docstring" or not documented_by_a_class(thing, member)]
     return found
@@ -62,6 +64,12 @@ def lacks(thing):
     # A dataclass or a NamedTuple without a docstring is given its signature as one.
     if not thing.__doc__ or thing.__doc__.startswith(f"{thing.__name__}("):
         yield "a docstring"
+
+
+def is_part(thing):
+    """Whether a thing needs no example: a record of a loop's state, or a check, which returns nothing to show."""
+    return (issubclass(thing, tuple) if inspect.isclass(thing)
+            else inspect.signature(thing).return_annotation is None)
 
 
 def has_example(thing):
@@ -94,6 +102,9 @@ def documented_by_a_class(cls, name):
     ('def f(x: float):\n    """Doc.\n\n    >>> 1\n    1\n    """', "f lacks an annotation of what it returns"),
     ('def f() -> int: pass', "f lacks a docstring"),
     ('def f() -> int:\n    """Doc."""', "f lacks an example"),
+    ('def f() -> None:\n    """Doc."""', None),
+    ('import numba\n@numba.njit\ndef f(x):\n    """Doc."""', None),
+    ('import numba\n@numba.njit\ndef f(x): return x', "f lacks a docstring"),
     ('class C:\n    """Doc.\n\n    >>> 1\n    1\n    """\n    def m(self, y): "Doc."', "C.m lacks an annotation of y"),
     ('class C:\n    """Doc.\n\n    >>> 1\n    1\n    """\n    @property\n    def m(self) -> int: pass',
      "C.m lacks a docstring")])

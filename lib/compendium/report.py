@@ -16,6 +16,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from costbandits.analysis import ledger
@@ -76,8 +77,8 @@ def collect(root):
         if judged and place:
             rows, old = _deepest(ledger.read(place), Path(root) / "figures" / DEEP / name)
             left_out += [f"{name}: {', '.join(question)}" for question in old]
-            faults = list(ledger.faults(rows, judged))
-            require(not faults, f"ledger of {name}", faults[:3],
+            found = list(faults(rows, judged))
+            require(not found, f"ledger of {name}", found[:3],
                     f"must agree with {CLAIMS}/{name}.yaml: run the notebook again")
             parts.append(rows.assign(notebook=name))
     require(parts, "ledgers", [], "there must be one or more (`make all`)")
@@ -105,6 +106,43 @@ def _deepest(paper, folder):
     asked, answered = (pd.MultiIndex.from_frame(rows[QUESTION]) for rows in (paper, deep))
     rows = pd.concat([deep, paper]).drop_duplicates(QUESTION).set_index(QUESTION).loc[asked].reset_index()
     return rows[paper.columns], deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
+
+
+def faults(rows, claims):
+    """What is wrong with the rows of a ledger: each verdict is worked out again from its numbers and its claim.
+
+    `claims`, a dict id -> Claim, are all that must be judged.
+    """
+    judged = set(rows.id[rows.reading == "primary"])
+    yield from (f"{id}: no row under the primary reading" for id in claims if id not in judged)
+    for row in rows[rows.duplicated(["id", "case", "reading"])].itertuples():
+        yield f"{_name(row)}: two rows"
+    for row in rows.itertuples():
+        yield from (f"{_name(row)}: {fault}" for fault in _faults(row, claims.get(row.id)))
+
+
+def _name(row):
+    return f"{row.id}, {row.case}, {row.reading}"
+
+
+def _faults(row, claim):
+    if claim is None:
+        yield "no such claim"
+        return
+    if row.reading not in ("primary", *claim.others):
+        yield "no such reading"
+    if not np.allclose((row.region_low, row.region_high), claim.region, rtol=1e-5, atol=0):
+        yield f"judged with the region [{row.region_low:g}, {row.region_high:g}], not {list(claim.region)}"
+    numbers = np.array([row.estimate, row.low, row.high], dtype=float)
+    if row.verdict == ledger.UNTESTABLE:
+        if "missing" not in row.note or not np.isnan(numbers).all():
+            yield "cannot be tested, but has numbers or does not say what is missing"
+    elif np.isnan(numbers).any():
+        yield f"{row.verdict} without numbers"
+    elif not row.low <= row.estimate <= row.high:
+        yield "the estimate is not within its interval"
+    elif row.verdict != (found := claim.verdict(Interval(*numbers))):
+        yield f"{row.verdict}, but its numbers say {found}"
 
 
 def report(rows, claims, root):

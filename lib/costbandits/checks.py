@@ -11,8 +11,6 @@ import numpy as np
 # to 0.9999999999999999.
 ROUNDING = 1e-12
 FINITE = sys.float_info.max
-
-
 OURS = __name__.partition(".")[0]
 
 

@@ -359,7 +359,7 @@ PER_PAPER = pytest.mark.parametrize("name", PUBLISHED)
 
 @PER_PAPER
 def test_committed_verdicts_follow_from_their_numbers(name):
-    assert list(ledger.faults(rows_of(name), claims_of(name))) == []
+    assert list(made_book.faults(rows_of(name), claims_of(name))) == []
 
 
 @pytest.mark.parametrize("name", LAST)
@@ -413,14 +413,14 @@ def test_a_changed_verdict_is_noticed(rows):
     for number, row in rows.iloc[::5].iterrows():
         for verdict in set(ledger.VERDICTS) - {row.verdict}:
             changed = rows.loc[[number]].assign(verdict=verdict)
-            faults = ledger.faults(changed, {row.id: claims_of("kube")[row.id]})
+            faults = made_book.faults(changed, {row.id: claims_of("kube")[row.id]})
             assert any(fault.startswith(f"{row.id}, ") for fault in faults), (number, verdict)
 
 
 def test_a_missing_claim_is_noticed(rows):
     without = rows[rows.id.str.rstrip("abcdef") != "K8"]
     assert missing_numbers(without, "kube") == [8]
-    assert "K8: no row under the primary reading" in list(ledger.faults(without, claims_of("kube")))
+    assert "K8: no row under the primary reading" in list(made_book.faults(without, claims_of("kube")))
     assert "K8" in differing_ids(without, cells_of("kube"), claims_of("kube"))
 
 

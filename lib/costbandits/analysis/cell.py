@@ -8,8 +8,6 @@ import sys
 def short(thing: object) -> str:
     """A digest of 16 digits of anything that JSON can hold.
 
-    Examples
-    --------
     >>> short(["x = 1"])
     '2d0de73cf02c85a7'
     """
@@ -19,8 +17,6 @@ def short(thing: object) -> str:
 def digest(source: str) -> str:
     """Digest of a cell's code; line ends after its last line do not count.
 
-    Examples
-    --------
     >>> digest("x = 1") == digest("x = 1\\n")
     True
     """
@@ -30,8 +26,6 @@ def digest(source: str) -> str:
 def executing() -> tuple[str, int | None]:
     """Digest of the cell that a notebook's kernel executes, and how many it has executed; ("", None) elsewhere.
 
-    Examples
-    --------
     >>> executing()
     ('', None)
     """

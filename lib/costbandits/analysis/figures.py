@@ -55,8 +55,6 @@ STYLE = {
 def use() -> None:
     """Switch matplotlib to the house style.
 
-    Examples
-    --------
     >>> with mpl.rc_context():
     ...     cb.figures.use()
     ...     mpl.rcParams["font.size"]
@@ -68,8 +66,6 @@ def use() -> None:
 def style(label: str) -> dict:
     """Line properties of a policy by its label in the figures, for matplotlib; grey for one that is not ours.
 
-    Examples
-    --------
     >>> cb.figures.style("BTS")
     {'color': '#009E73', 'linestyle': '-'}
     """

@@ -6,7 +6,7 @@ contradicted; across the border, it is undecided.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -155,7 +155,7 @@ class Ledger:
               note: str = "") -> str:
         """File a verdict computed from an interval (or from an exact number); returns it.
 
-        What a file of rows would be refused for later (`faults`) is refused here, by a ValueError.
+        What would be a fault in a file of rows is refused here, by a ValueError.
         """
         claim, name = self._claim(id, reading), f"claim {id}, {case}"
         if not isinstance(interval, Interval):
@@ -209,64 +209,12 @@ class Ledger:
 def read(path: str | os.PathLike) -> pd.DataFrame:
     """The rows of a ledger's file, texts as texts; column `cell` is "" where an older file has none.
 
-    Examples
-    --------
     >>> import io
     >>> cb.ledger.read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
     [['X1', 0.8, '', '']]
     """
     rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
     return rows if "cell" in rows else rows.assign(cell="")
-
-
-def faults(rows: pd.DataFrame, claims: dict[str, Claim]) -> Iterator[str]:
-    """What is wrong with the rows of a ledger: each verdict is worked out again from its numbers and its claim.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As made by `Ledger.frame`, or read.
-    claims : dict id -> Claim
-        All that must be judged.
-
-    Examples
-    --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
-    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
-    >>> verdict = ledger.judge("X1", "ten arms", 0.8, 1000)
-    >>> list(cb.ledger.faults(ledger.frame().assign(verdict="undecided"), {"X1": claim}))
-    ['X1, ten arms, primary: undecided, but its numbers say reproduced']
-    """
-    judged = set(rows.id[rows.reading == "primary"])
-    yield from (f"{id}: no row under the primary reading" for id in claims if id not in judged)
-    for row in rows[rows.duplicated(["id", "case", "reading"])].itertuples():
-        yield f"{_name(row)}: two rows"
-    for row in rows.itertuples():
-        yield from (f"{_name(row)}: {fault}" for fault in _faults(row, claims.get(row.id)))
-
-
-def _name(row):
-    return f"{row.id}, {row.case}, {row.reading}"
-
-
-def _faults(row, claim):
-    if claim is None:
-        yield "no such claim"
-        return
-    if row.reading not in ("primary", *claim.others):
-        yield "no such reading"
-    if not np.allclose((row.region_low, row.region_high), claim.region, rtol=1e-5, atol=0):
-        yield f"judged with the region [{row.region_low:g}, {row.region_high:g}], not {list(claim.region)}"
-    numbers = np.array([row.estimate, row.low, row.high], dtype=float)
-    if row.verdict == UNTESTABLE:
-        if "missing" not in row.note or not np.isnan(numbers).all():
-            yield "cannot be tested, but has numbers or does not say what is missing"
-    elif np.isnan(numbers).any():
-        yield f"{row.verdict} without numbers"
-    elif not row.low <= row.estimate <= row.high:
-        yield "the estimate is not within its interval"
-    elif row.verdict != (found := claim.verdict(Interval(*numbers))):
-        yield f"{row.verdict}, but its numbers say {found}"
 
 
 def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
@@ -319,8 +267,6 @@ def _words(result, others, repairs):
 def overall(verdicts: Iterable[str]) -> str:
     """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open.
 
-    Examples
-    --------
     >>> cb.ledger.overall(["reproduced", "undecided", "reproduced"])
     'undecided'
     """

@@ -47,8 +47,6 @@ def knapsack(runs: Runs) -> np.ndarray:
     known means no policy can expect more (Tran-Thanh et al., Eq. 4). Only the last checkpoint, the end of the run, is
     a regret; before it, what is not spent yet is missing too. Runs must be under a `HardBudget`.
 
-    Examples
-    --------
     >>> bandit = cb.Bandit([cb.Constant(0.9), cb.Constant(0.2)], [cb.Constant(2.0), cb.Constant(1.0)])
     >>> runs = cb.simulate({"KUBE": cb.KUBE()}, bandit, cb.HardBudget(9), checkpoints=1)
     >>> runs.pulls[0, 0, 0].tolist(), cb.regret.knapsack(runs).round(2)    # best: [4, 1]
@@ -73,8 +71,6 @@ def anytime(runs: Runs) -> np.ndarray:
     where no term of the first two sums is negative, and the third is what was not spent, in expectation. Runs must be
     under an `AnytimeBudget`.
 
-    Examples
-    --------
     >>> bandit = cb.Bandit([cb.Constant(0.8), cb.Constant(0.1)], [cb.Constant(0.4), cb.Constant(0.4)])
     >>> runs = cb.simulate({"SUAK": cb.SUAK()}, bandit, cb.AnytimeBudget(0.5, 10), checkpoints=1)
     >>> runs.pulls[0, 0, 0].tolist(), cb.regret.anytime(runs).round(2)     # best: [10, 0]
@@ -114,15 +110,8 @@ def cost(runs: Runs, alpha: float) -> np.ndarray:
     """What the pulls cost more than the cheapest arm that is good enough, pull by pull, in expectation.
 
     The sum over pulls of max(c - c_*, 0) (Sinha et al., Eq. 1), where c_* is the smallest expected cost of the arms
-    without quality regret.
+    without quality regret. Parameters as in `quality`.
 
-    Parameters
-    ----------
-    runs, alpha
-        As in `quality`.
-
-    Examples
-    --------
     >>> bandit = cb.Bandit([cb.Constant(0.5), cb.Constant(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
     >>> runs = cb.simulate({"CS-UCB": cb.CSUCB(0.1)}, bandit, cb.Horizon(10), checkpoints=1)
     >>> runs.pulls[0, 0, 0].tolist(), cb.regret.cost(runs, 0.1)

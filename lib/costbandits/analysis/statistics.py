@@ -28,8 +28,6 @@ RESAMPLES = 4999
 class Interval:
     """An estimate with its confidence interval.
 
-    Examples
-    --------
     >>> print(cb.statistics.Interval(0.8, 0.7, 1.1))
     0.8 [0.7, 1.1]
     """
@@ -54,8 +52,6 @@ class Interval:
 class Summary:
     """A sample in five numbers: mean, median, quantiles of 95 and 99 %, and `worst_share`.
 
-    Examples
-    --------
     >>> cb.statistics.Summary.of(np.arange(101.0)).p95
     95.0
     """
@@ -274,13 +270,8 @@ def _p_value(estimate, draws, jackknife):
 def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Mean of a sample with its BCa bootstrap interval (Efron, 1987).
 
-    Parameters
-    ----------
-    x : array_like of shape (replication,)
-        At least two values, none NaN.
+    x, of shape (replication,), has at least two values, none of them NaN.
 
-    Examples
-    --------
     >>> print(cb.statistics.mean([1.0, 2.0, 4.0]))
     2.33 [1.33, 4]
     """
@@ -290,12 +281,8 @@ def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
 def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Mean of x over mean of y, paired, with its BCa bootstrap interval: the whole line if a resample of y has mean 0.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (replication,)
+    x and y have shape (replication,).
 
-    Examples
-    --------
     >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
     0.467 [0.45, 0.5]
     """
@@ -367,13 +354,8 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
 def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (replication,)
-        Where both are 0 their ratio counts as 1.
+    x and y have shape (replication,); where both are 0 their ratio counts as 1.
 
-    Examples
-    --------
     >>> print(cb.statistics.median_ratio(np.arange(9.0), 2 * np.arange(9.0)))
     0.5 [0.5, 0.5]
     """
@@ -385,14 +367,9 @@ def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interv
 def median(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of a sample with its order-statistic interval (distribution-free, conservative).
 
-    The interval is the whole line where the sample is too small for the level: below 6 values at 95 %.
+    The interval is the whole line where the sample is too small for the level: below 6 values at 95 %. x has shape
+    (replication,).
 
-    Parameters
-    ----------
-    x : array_like of shape (replication,)
-
-    Examples
-    --------
     >>> print(cb.statistics.median(range(1, 11)))
     5.5 [2, 9]
     """
@@ -445,12 +422,8 @@ def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
 def holm(p_values: ArrayLike) -> np.ndarray:
     """Holm's step-down correction (1979): adjusted p-values, valid together for all comparisons, in the order given.
 
-    Parameters
-    ----------
-    p_values : array_like of shape (M,)
+    `p_values` has shape (M,).
 
-    Examples
-    --------
     >>> cb.statistics.holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
@@ -491,13 +464,8 @@ def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confid
 def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
     """`table` of all pairs of policies, one row per pair, in the order of the labels.
 
-    Parameters
-    ----------
-    values, confidence
-        As in `table`.
+    Parameters as in `table`.
 
-    Examples
-    --------
     >>> rows = cb.statistics.dominance({"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [3.0, 3.0]})
     >>> [*zip(rows.a, rows.b)]
     [('a', 'b'), ('a', 'c'), ('b', 'c')]
@@ -508,13 +476,8 @@ def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Data
 def wins(values: dict[str, ArrayLike]) -> pd.DataFrame:
     """Head-to-head matrix: in which share of replications the row's policy has the smaller value; ties count half.
 
-    Parameters
-    ----------
-    values : dict label -> array_like of shape (replication,)
-        Two or more, of equal length.
+    `values` is a dict label -> array of shape (replication,), two or more of equal length.
 
-    Examples
-    --------
     >>> cb.statistics.wins({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 4.0, 5.0]}).loc["a", "b"].item()
     0.875
     """

@@ -20,9 +20,10 @@ import numba as nb
 from ..checks import ours
 
 OPTIONS = {"error_model": "numpy"}     # a division by 0 is infinite, as in NumPy
+Signature = type(nb.void())            # for annotations: where it stands in Numba is private
 
 
-def keep(made, holds_a_rule: bool = False):
+def keep(made: Callable, holds_a_rule: bool = False) -> None:
     """Let what this dispatcher compiles be kept on disk, as far as this version of Numba can."""
     before = getattr(made, "_cache", None)
     try:
@@ -48,7 +49,11 @@ def _warn_once(error):
 
 
 def content(function: Callable) -> str:
-    """Digest of the bytecode and constants of a function and of all functions of its own kind that it calls."""
+    """Digest of the bytecode and constants of a function and of all functions of the library that it calls.
+
+    >>> content(lambda x: x + 1) == content(lambda x: x + 1), content(lambda x: x + 1) == content(lambda x: x + 2)
+    (True, False)
+    """
     return hashlib.sha256("\n".join(_content(function, set())).encode()).hexdigest()
 
 
@@ -71,22 +76,20 @@ def _content(function, seen):
 class Kernel:
     """A pull loop, or another function that only Python calls, compiled when it is first called.
 
-    Parameters
-    ----------
-    function : function
-    signature : Numba signature, optional
-        By default the types of each call.
-    kept : bool
-        Whether what was compiled is kept on disk.
-    holds_a_rule : bool
-        Whether `around` made it.
+    For `signature`, or else for the types of each call. If `kept`, what was compiled stays on disk; `holds_a_rule` if
+    `around` made it.
+
+    >>> Kernel(lambda x: x + 1, kept=False)(2)
+    3
     """
 
-    def __init__(self, function: Callable, signature=None, kept: bool = True, holds_a_rule: bool = False):
+    def __init__(self, function: Callable, signature: Signature | None = None, kept: bool = True,
+                 holds_a_rule: bool = False):
         self.py_func, self.signature, self.kept, self.holds_a_rule = function, signature, kept, holds_a_rule
 
     @functools.cached_property
-    def compiled(self):
+    def compiled(self) -> Callable:
+        """The function as Numba made it."""
         made = nb.njit(nogil=True, **OPTIONS)(self.py_func)
         if not nb.config.DISABLE_JIT:
             if self.kept:
@@ -100,17 +103,24 @@ class Kernel:
         return self.compiled(*arguments)
 
 
-def compiled_for(signature=None) -> Callable:
-    """Make a function a `Kernel` of this signature."""
+def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Kernel]:
+    """Make a function a `Kernel` of this signature.
+
+    >>> compiled_for(nb.float64(nb.int64))(lambda x: x / 2).signature.return_type
+    float64
+    """
     return lambda function: Kernel(function, signature)
 
 
 @functools.lru_cache(256)
-def around(kernel: Kernel, rule) -> Callable:
+def around(kernel: Kernel, rule: Callable) -> Callable:
     """A kernel with a rule compiled into it, to be called without its first argument.
 
     A quarter faster than calling the rule by its address, for a second of compiling: only rules of the library can be
     kept, for a cell of a notebook has no file that lasts.
+
+    >>> around(Kernel(lambda rule, x: 2 * rule(x)), nb.njit(lambda x: x + 1))(3)
+    8
     """
     if nb.config.DISABLE_JIT:
         return functools.partial(kernel.py_func, rule)
@@ -124,8 +134,13 @@ def around(kernel: Kernel, rule) -> Callable:
     return Kernel(outer, signature, ours(rule.py_func), holds_a_rule=True)
 
 
-def ready(rule, signature):
-    """The rule, compiled for this signature; those of the library wait until they are played."""
+def ready(rule: Callable, signature: Signature) -> Callable:
+    """The rule, compiled for this signature; those of the library wait until they are played.
+
+    >>> from costbandits.engine.loops import INDEX
+    >>> ready(cb.UCB1.rule, INDEX) is cb.UCB1.rule
+    True
+    """
     if not nb.config.DISABLE_JIT and signature.args not in rule.overloads:
         keep(rule)
         rule.compile(signature)

@@ -11,7 +11,7 @@ import dis
 import functools
 import hashlib
 import importlib
-import operator
+import itertools
 import sys
 import sysconfig
 import types
@@ -23,13 +23,13 @@ import numpy as np
 from ..checks import OURS, ours
 
 
-def digest(*things):
+def digest(*things: object) -> bytes:
     """A 16-byte digest of any mixture of numbers, texts, arrays, functions, classes and plain objects.
 
-    Raises
-    ------
-    ValueError
-        For an object whose content can't be read, such as an open file.
+    Raises ValueError for an object whose content can't be read, such as an open file.
+
+    >>> digest(cb.OmegaUCB(0.25)) == digest(cb.OmegaUCB()), digest(cb.OmegaUCB(0.25)) == digest(cb.OmegaUCB(0.5))
+    (True, False)
     """
     return hashlib.blake2b("\n".join(_describe(things, ())).encode(), digest_size=16).digest()
 
@@ -123,9 +123,12 @@ def _function(function, outer):
     yield from _code(function.__code__, function.__doc__, outer)
     yield from _describe((function.__defaults__, function.__kwdefaults__), outer)
     yield from _describe(_enclosed(function), outer)
-    names = sorted(_names(function.__code__))
-    used = {name: function.__globals__[name] for name in _global_names(function.__code__)
-            if name in function.__globals__}
+    codes = _nested(function.__code__)
+    names = sorted({name for code in codes for name in code.co_names})
+    # Names of attributes may be those of globals, too, which have nothing to do with the function.
+    loaded = {step.argval for code in codes for step in dis.get_instructions(code)
+              if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    used = {name: function.__globals__[name] for name in loaded if name in function.__globals__}
     used |= _imported(function.__code__, function.__globals__.get("__package__"))
     for name in sorted(used):
         yield f"global {name}"
@@ -143,21 +146,15 @@ def _module(thing, names, outer):
                 yield from _module(getattr(thing, name), names, (*outer, thing))
 
 
-def _names(code):
-    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return set(code.co_names).union(*(_names(const) for const in inner))
-
-
-def _global_names(code):
-    # Names of attributes may be those of globals, too, which have nothing to do with the function.
-    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    loaded = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return loaded.union(*(_global_names(const) for const in inner))
+def _nested(code):
+    """The code of a function and of all functions within it."""
+    inner = (_nested(const) for const in code.co_consts if isinstance(const, types.CodeType))
+    return [code, *itertools.chain.from_iterable(inner)]
 
 
 def _imported(code, package):
     """What a function imports when it is called: name -> module, or what comes from it."""
-    found, steps = {}, list(dis.get_instructions(code))
+    found, steps = {}, [step for part in _nested(code) for step in dis.get_instructions(part)]
     for at, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":
             level, wanted = steps[at - 2].argval, steps[at - 1].argval
@@ -166,8 +163,7 @@ def _imported(code, package):
                 found[name] = getattr(module, name, None) or sys.modules.get(f"{module.__name__}.{name}")
             if not wanted:
                 found[step.argval] = module
-    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return functools.reduce(operator.or_, (_imported(const, package) for const in inner), found)
+    return found
 
 
 def _code(code, docstring, outer):

@@ -19,12 +19,15 @@ with its state in arrays costs ten times as much (37 against 3 ns a pull).
 """
 
 import math
+from collections.abc import Callable
 
 import numba as nb
 import numpy as np
 from numba import types as T
+from numpy.typing import ArrayLike
 
 from .compilation import Kernel, around, ready
+from .stacks import Stacks
 from .state import NOW, TYPES, Outcomes, Record, State, new_limits, new_record
 
 INDEX_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "constant", "params")
@@ -47,8 +50,12 @@ SEARCH = np.dtype([("leader", "i8"), ("expires", "i8"), ("stride", "i8"), ("in_v
                    ("rival_bound", "f8")])
 
 
-def kernel(*extra):
-    """Make a pull loop a `Kernel`: its own arguments first, of these types, then those of `state`."""
+def kernel(*extra: T.Type) -> Callable[[Callable], Kernel]:
+    """Make a pull loop a `Kernel`: its own arguments first, of these types, then those of `state`.
+
+    >>> kernel(T.npy_rng)(lambda rng, outcomes, state, record, limits: DONE).signature.args[0]
+    NumPyRandomGeneratorType
+    """
     return lambda loop: Kernel(loop, T.int64(*extra, *TYPES))
 
 
@@ -266,10 +273,17 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
 class Run:
     """One run of one policy: its state, and the loops' calls on it.
 
-    With `ends`, the rounds at which checkpoints are due, the run ends at the last of these.
+    Checkpoints are due at a spending, `due`, or with `ends` at these rounds; the run ends at the last of them, or else
+    at `max_rounds`. The other arguments are those of `state.Limits`.
+
+    >>> bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.25)] * 2)
+    >>> run = Run(Stacks(bandit, seed=0, replication=0, order=[0, 1]), due=[5.0], max_rounds=100)
+    >>> run.by_index(cb.UCB1.rule, np.zeros(2), np.empty(0), lazy=False) == DONE, int(run.state.n.sum())
+    (True, 20)
     """
 
-    def __init__(self, stacks, due, max_rounds, max_cost=None, ceiling=math.inf, rate=0.0, ends=None):
+    def __init__(self, stacks: Stacks, due: ArrayLike, max_rounds: int, max_cost: ArrayLike | None = None,
+                 ceiling: float = math.inf, rate: float = 0.0, ends: np.ndarray | None = None):
         K, C = len(stacks.filled), len(due)
         self.stacks, self.max_rounds, self.ends = stacks, max_rounds, ends
         self.state = State(np.zeros(K, np.int64), np.zeros((4, K)), new_record(NOW))
@@ -277,8 +291,8 @@ class Run:
         self.limits = new_limits(max_rounds, np.zeros(K) if max_cost is None else max_cost, ceiling, rate)
         self.worked_on = ()     # what the last loop was given besides, for those who watch a run
 
-    def play(self, loop, *rule):
-        """Call the kernel `loop(*rule, ...)` until the run ends, drawing pages whenever a stack is empty."""
+    def play(self, loop: Callable, *rule: object) -> int:
+        """Call the kernel `loop(*rule, ...)` until the run ends, drawing pages when a stack is empty; its status."""
         stacks, self.worked_on = self.stacks, rule
         while True:
             last = self.max_rounds if self.ends is None else self.ends[self.state.now.checkpoint]
@@ -298,19 +312,20 @@ class Run:
             note(self.state, self.record)
         return DONE if now.checkpoint == len(self.ends) else RUNNING
 
-    def search(self):
+    def search(self) -> tuple[np.record, np.ndarray]:
         """What `lazy_argmax` begins with: leader 0, a first stride of 1, bounds that have expired."""
         search = new_record(SEARCH)
         search.stride, search.rival_bound = 1, math.inf
         return search, np.full(len(self.state.n), math.inf)
 
-    def by_index(self, index, constant, params, lazy):
+    def by_index(self, index: Callable, constant: np.ndarray, params: np.ndarray, lazy: bool) -> int:
         """Play an index policy; `lazy` promises that the index of a resting arm never decreases."""
         status, limits = NEAR_CEILING, self.limits
         if lazy and limits.max_cost.sum() < all_affordable_below(limits.max_cost, limits.ceiling):
             status = self.play(around(lazy_scan, index), constant, params, *self.search())
         return self.play(full_scan, ready(index, INDEX), constant, params) if status == NEAR_CEILING else status
 
-    def by_choice(self, choose, problem, params, memory, rng):
+    def by_choice(self, choose: Callable, problem: np.ndarray, params: np.ndarray, memory: np.ndarray,
+                  rng: np.random.Generator) -> int:
         """Play a `choose` policy with its own memory and random stream."""
         return self.play(free_choice, ready(choose, CHOICE), problem, params, memory, rng)

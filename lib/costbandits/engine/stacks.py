@@ -5,6 +5,9 @@ so all policies of a replication face the same luck and their difference is a pa
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from ..environments.bandits import Bandit
 
 # What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such
 # as [seed, replication], spawn keys of different meaning never collide.
@@ -14,8 +17,12 @@ PAGE = 256        # pairs per page; a power of two; results do not depend on it
 LARGEST_DRAW = 64  # pages drawn at once at most
 
 
-def stream(seed, replication, purpose, arm=0):
-    """The random generator of one purpose in one replication."""
+def stream(seed: int, replication: int, purpose: int, arm: int = 0) -> np.random.Generator:
+    """The random generator of one purpose in one replication.
+
+    >>> stream(0, 7, ORDER).permutation(3), stream(0, 7, ORDER).permutation(3)
+    (array([1, 2, 0]), array([1, 2, 0]))
+    """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, purpose, arm)))
 
 
@@ -32,16 +39,22 @@ class Stacks:
         `table[i, j]` is where in the pool page j of position i lies.
     filled : ndarray of shape (K,)
         How many pairs of each position have been drawn.
+
+    Examples
+    --------
+    >>> stacks = Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.25)]), seed=0, replication=0, order=[0])
+    >>> stacks.pool[stacks.table[0, 0], :2]             # reward and cost of its first and second pull
+    array([[0.  , 0.25],
+           [1.  , 0.25]])
     """
 
-    def __init__(self, bandit, seed, replication, order, page=None):
+    def __init__(self, bandit: Bandit, seed: int, replication: int, order: ArrayLike, page: int | None = None):
         self.page = page or PAGE
         self.shift = self.page.bit_length() - 1
         if self.page != 1 << self.shift:
             raise ValueError(f"page = {page!r}: must be a power of two")
         self._laws = [(bandit.rewards[arm], bandit.costs[arm]) for arm in order]
-        self._streams = [(stream(seed, replication, REWARD, arm), stream(seed, replication, COST, arm))
-                         for arm in order]
+        self._streams = [[stream(seed, replication, purpose, arm) for purpose in (REWARD, COST)] for arm in order]
         K = len(order)
         self._used = 0
         self._draws = np.ones(K, np.int64)
@@ -51,7 +64,7 @@ class Stacks:
         for position in range(K):
             self.grow(position)
 
-    def grow(self, position):
+    def grow(self, position: int) -> None:
         """Draw the next pages of one position: 1, then 2, 4, ... up to 64 at a time."""
         pages = int(self._draws[position])
         self._draws[position] = min(2 * pages, LARGEST_DRAW)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+from numpy.typing import ArrayLike
 
 # Where a run stands: elapsed rounds, skipped ones, the next checkpoint; what was spent and collected.
 NOW = np.dtype([("rounds", "i8"), ("skips", "i8"), ("checkpoint", "i8"), ("spent", "f8"), ("reward", "f8")])
@@ -47,13 +48,21 @@ class Limits(NamedTuple):
     rate: float
 
 
-def new_record(dtype):
-    """A single record of this type, all zeros; its fields are read and written as attributes."""
+def new_record(dtype: np.dtype) -> np.record:
+    """A single record of this type, all zeros; its fields are read and written as attributes.
+
+    >>> int(new_record(NOW).rounds)
+    0
+    """
     return np.zeros(1, dtype).view(np.recarray)[0]
 
 
-def new_limits(last_round, max_cost, ceiling, rate):
-    """`Limits` of the types that the loops are compiled for."""
+def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float) -> Limits:
+    """`Limits` of the types that the loops are compiled for.
+
+    >>> new_limits(100, max_cost=[1, 1], ceiling=20, rate=0).ceiling
+    20.0
+    """
     return Limits(int(last_round), np.ascontiguousarray(max_cost, float), float(ceiling), float(rate))
 
 

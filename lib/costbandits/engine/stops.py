@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks import ROUNDING, count, number, positive, require
+from ..environments.bandits import Bandit
 from ..environments.distributions import Constant
 
 
@@ -21,24 +23,29 @@ class StopRule:
         What may be spent per round on average, at any time.
     horizon : int or None
         The number of rounds, where that is what ends a run.
+
+    Examples
+    --------
+    >>> cb.Budget(100).due([0.5, 1]), cb.Horizon(100).ends([0.5, 1])      # the spending, the rounds
+    (array([ 50., 100.]), array([ 50, 100]))
     """
 
     hard, rate, horizon = False, None, None
 
-    def due(self, fractions):
+    def due(self, fractions: ArrayLike) -> np.ndarray:
         """The spending at which each checkpoint is due, shape of `fractions`."""
         return np.asarray(fractions) * self.total * (1 - ROUNDING)
 
-    def ends(self, fractions):
+    def ends(self, fractions: ArrayLike) -> np.ndarray | None:
         """The round at which each checkpoint is due, shape of `fractions`; None where spending decides."""
         return None
 
-    def limits(self, bandit):
+    def limits(self, bandit: Bandit) -> tuple[np.ndarray, float, float]:
         """The most that a pull of each arm can cost, shape (K,), and two numbers, `ceiling` and `rate`: after round t
         the spending may not exceed ceiling + rate t."""
         return np.zeros(bandit.K), np.inf, 0.0
 
-    def check(self, bandit):
+    def check(self, bandit: Bandit) -> None:
         """Raise ValueError if a run on `bandit` might never end, or breaks the rule's assumptions."""
 
 
@@ -46,10 +53,11 @@ class StopRule:
 class Budget(StopRule):
     """Random costs, a total budget: pull while less than `total` is spent; the pull that crosses it counts.
 
-    Parameters
-    ----------
-    total : float
-        The budget B, in units of cost; positive and finite.
+    `total` is B, in units of cost, positive and finite.
+
+    >>> runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(20))
+    >>> float(runs.spent[0, 0, -1])
+    20.0
     """
 
     total: float
@@ -57,7 +65,7 @@ class Budget(StopRule):
     def __post_init__(self):
         positive(f"{type(self).__name__} total", self.total)
 
-    def check(self, bandit):
+    def check(self, bandit: Bandit) -> None:
         for arm, mean in enumerate(bandit.cost_means):
             require(0 < mean < np.inf, f"expected cost of arm {arm}", float(mean),
                     "under a budget every expected cost must be positive and finite, or a run may never end")
@@ -67,21 +75,19 @@ class HardBudget(Budget):
     """Known costs, a total budget that is never exceeded: a run ends when no arm is affordable any more.
 
     An arm is affordable if its cost added to what was spent, in the order of the pulls and in floating point, is at
-    most `total`. The last checkpoint is the end of the run, at whatever was spent by then: nothing, if the budget is
-    below every cost.
+    most `total`, as in `Budget`. The last checkpoint is the end of the run, at whatever was spent by then: nothing, if
+    the budget is below every cost.
 
-    Parameters
-    ----------
-    total : float
-        The budget B, in units of cost; positive and finite.
+    >>> cb.HardBudget(20).hard
+    True
     """
 
     hard = True
 
-    def limits(self, bandit):
+    def limits(self, bandit: Bandit) -> tuple[np.ndarray, float, float]:
         return bandit.cost_means, self.total, 0.0
 
-    def check(self, bandit):
+    def check(self, bandit: Bandit) -> None:
         super().check(bandit)
         for arm, law in enumerate(bandit.costs):
             require(isinstance(law, Constant), f"cost of arm {arm}", law,
@@ -91,10 +97,10 @@ class HardBudget(Budget):
 class _Rounds(StopRule):
     """A run of `horizon` rounds, whatever was spent."""
 
-    def due(self, fractions):
+    def due(self, fractions: ArrayLike) -> np.ndarray:
         return np.full(np.shape(fractions), np.inf)
 
-    def ends(self, fractions):
+    def ends(self, fractions: ArrayLike) -> np.ndarray | None:
         return np.ceil(np.asarray(fractions) * self.horizon * (1 - ROUNDING)).astype(np.int64)
 
 
@@ -111,6 +117,11 @@ class AnytimeBudget(_Rounds):
         What may be spent per round (c in the paper), in (0, 1].
     horizon : int
         Number of rounds (T).
+
+    Examples
+    --------
+    >>> cb.AnytimeBudget(rate=0.25, horizon=1000).total
+    250.0
     """
 
     rate: float
@@ -122,13 +133,13 @@ class AnytimeBudget(_Rounds):
         count("horizon", self.horizon)
 
     @property
-    def total(self):
+    def total(self) -> float:
         return self.rate * self.horizon
 
-    def limits(self, bandit):
+    def limits(self, bandit: Bandit) -> tuple[np.ndarray, float, float]:
         return np.array([law.support[1] for law in bandit.costs], float), 0.0, self.rate
 
-    def check(self, bandit):
+    def check(self, bandit: Bandit) -> None:
         for arm, law in enumerate(bandit.costs):
             low, high = law.support
             require(0 <= low and high <= 1, f"cost of arm {arm}", law,
@@ -139,12 +150,10 @@ class AnytimeBudget(_Rounds):
 class Horizon(_Rounds):
     """A number of rounds and no budget (Sinha et al., section 1.1): what is spent is compared, not limited.
 
-    Costs may be random, and 0 or less, but not unbounded.
+    Costs may be random, and 0 or less, but not unbounded. `rounds` is T.
 
-    Parameters
-    ----------
-    rounds : int
-        Number of rounds (T).
+    >>> cb.Horizon(1000).total
+    inf
     """
 
     rounds: int
@@ -154,9 +163,9 @@ class Horizon(_Rounds):
         count("rounds", self.rounds)
 
     @property
-    def horizon(self):
+    def horizon(self) -> int:
         return self.rounds
 
-    def check(self, bandit):
+    def check(self, bandit: Bandit) -> None:
         for arm, law in enumerate(bandit.costs):
             require(bool(np.isfinite(law.support).all()), f"cost of arm {arm}", law, "must have a finite support")

@@ -45,8 +45,6 @@ class Distribution:
 class Bernoulli(Distribution):
     """1 with probability p in [0, 1], else 0.
 
-    Examples
-    --------
     >>> Bernoulli(0.5).variance
     0.25
     """
@@ -74,8 +72,6 @@ class Bernoulli(Distribution):
 class Beta(Distribution):
     """Beta law on [0, 1], with shape parameters a, b above 0 and mean a / (a + b).
 
-    Examples
-    --------
     >>> Beta(1, 3).mean
     0.25
     """
@@ -105,8 +101,6 @@ class Beta(Distribution):
 class Constant(Distribution):
     """Always the same finite value; the way to state a cost that is known in advance.
 
-    Examples
-    --------
     >>> Constant(2).sample(np.random.default_rng(0), 3)
     array([2., 2., 2.])
     """
@@ -134,13 +128,9 @@ class Constant(Distribution):
 class Discrete(Distribution):
     """Finitely many values, each with its probability.
 
-    Parameters
-    ----------
-    values, probabilities : sequence of m floats
-        Finite values; as many probabilities in [0, 1], which sum to 1 up to 1e-9.
+    `values` and `probabilities` are sequences of m floats: finite values, and probabilities in [0, 1] which sum to 1 up
+    to 1e-9.
 
-    Examples
-    --------
     >>> Discrete([0, 10], [0.75, 0.25]).mean
     2.5
     """
@@ -265,8 +255,6 @@ def _quadrature():
 def check_law(name: str, law: Distribution) -> None:
     """Raise ValueError unless a user's law has what a distribution needs; `name` says where it stands.
 
-    Examples
-    --------
     >>> check_law("costs[0]", Beta(1, 2))
     """
     lacks = [part for part in LAW if not hasattr(law, part)]

@@ -11,10 +11,8 @@ from ..checks import count, numbers, positive, require
 def vertices(normals: ArrayLike, limits: ArrayLike) -> np.ndarray:
     """The vertices of {x : normals @ x <= limits}, in lexicographic order.
 
-    Parameters
-    ----------
-    normals, limits : array_like of shape (m, d), array_like of shape (m,)
-        d up to about 10; the vertices, an array of shape (V, d), are up to some thousands.
+    `normals` has shape (m, d) and `limits` (m,), with d up to about 10; the vertices, an array of shape (V, d), are up
+    to some thousands.
 
     Raises
     ------
@@ -62,13 +60,8 @@ def vertices(normals: ArrayLike, limits: ArrayLike) -> np.ndarray:
 def box(low: ArrayLike, high: ArrayLike) -> np.ndarray:
     """The corners of a box, an array of shape (2^d, d), in lexicographic order.
 
-    Parameters
-    ----------
-    low, high : array_like of shape (d,)
-        Its lowest and its highest corner; low < high in every coordinate.
+    `low` and `high`, of shape (d,), are its lowest and its highest corner; low < high in every coordinate.
 
-    Examples
-    --------
     >>> box([0, 0], [1, 2])
     array([[0., 0.],
            [0., 2.],

@@ -2,13 +2,18 @@
 
 import functools
 import inspect
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, is_dataclass
 
 import numba as nb
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks import count, require
 from ..engine import loops as engine
+from ..engine.loops import Run
+from ..engine.stops import StopRule
+from ..environments.bandits import Bandit
 from .rules import compiled, require_current
 
 
@@ -17,6 +22,11 @@ class Problem:
     """What a policy could be told before the first pull; its `prepare` picks what it may know.
 
     Arms stand in the replication's shuffled order.
+
+    >>> bandit = cb.Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Constant(0.5), cb.Constant(0.25)])
+    >>> problem = Problem.of(bandit, cb.HardBudget(100), order=[1, 0])
+    >>> problem.cost_means, problem.known_costs
+    (array([0.25, 0.5 ]), True)
     """
 
     K: int
@@ -30,46 +40,49 @@ class Problem:
     horizon: int | None = None         # rounds, where they are what ends a run
 
     @classmethod
-    def of(cls, bandit, stop, order):
+    def of(cls, bandit: Bandit, stop: StopRule, order: ArrayLike) -> "Problem":
         """What could be told of a bandit under a stop rule, its arms in a given order."""
         known = all(law.variance == 0 for law in bandit.costs)
         return cls(bandit.K, bandit.cost_means[order], stop.total, known, stop.hard,
                    bandit.linear and bandit.linear.ordered(order), bandit.reward_means[order], stop.rate, stop.horizon)
 
     @property
-    def min_cost(self):
+    def min_cost(self) -> float:
         """Smallest expected cost (lambda in Xia et al.)."""
         return float(self.cost_means.min())
 
 
-def index(function):
+def index(function: Callable) -> Callable:
     """Compile an index of one arm: float from (t, n, reward, cost, reward_sq, cost_sq, constant, params).
 
     t is the coming round, counted from 1; n the arm's pulls so far (at least 1); then the sums of its rewards,
     costs and their squares; the arm's known constant, if any; and the policy's parameters as an array. Dividing by 0
-    gives inf, and 0/0 NaN, which ends the study with an error.
+    gives inf, and 0/0 NaN, which ends the study with an error. Raises ValueError, in plain words, if the function takes
+    other arguments, uses what cannot be compiled or returns anything but a number.
 
-    Raises
-    ------
-    ValueError
-        In plain words, where it takes other arguments, uses what cannot be compiled or returns anything but a number.
+    >>> @cb.index
+    ... def density(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    ...     return (reward + params[0]) / cost
+    >>> density(3, 2, 1.0, 0.5, 1.0, 0.25, 0.0, np.array([0.5]))
+    3.0
     """
     return compiled(function, engine.INDEX, engine.INDEX_ARGUMENTS, "index")
 
 
-def choose(function):
+def choose(function: Callable) -> Callable:
     """Compile a choice among all arms: a position, -1 to skip the round, or -2 to pass it.
 
     A round that is passed belongs to the policy's mixture (the null arm of the literature) and is no skip.
 
     Its arguments are (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng): n and the sums are
     arrays over arms; `problem` is what `prepare` returned, `memory` the policy's own array (zeros at the start) and
-    `rng` its random generator.
+    `rng` its random generator. Raises ValueError as `index` does, and if no whole number is returned.
 
-    Raises
-    ------
-    ValueError
-        In plain words, where it takes other arguments, uses what cannot be compiled or returns no whole number.
+    >>> @cb.choose
+    ... def in_turn(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    ...     return (t - 1) % len(n)
+    >>> in_turn(5, np.ones(3, int), *[np.ones(3)] * 7, np.random.default_rng(0))      # the fifth round, of three arms
+    1
     """
     return compiled(function, engine.CHOICE, engine.CHOICE_ARGUMENTS, "choose")
 
@@ -96,7 +109,7 @@ def _own_numbers(name, given):
     return numbers
 
 
-def takes_one(name, function, argument):
+def takes_one(name: str, function: Callable, argument: str) -> None:
     """Raise ValueError if a function cannot be called with one argument."""
     try:
         inspect.signature(function).bind(None)
@@ -106,7 +119,7 @@ def takes_one(name, function, argument):
         pass
 
 
-def require_policies(policies):
+def require_policies(policies: dict) -> None:
     """Raise ValueError unless `policies` is a dict label -> policy, ready to play."""
     require(isinstance(policies, dict) and len(policies) > 0, "policies", policies,
             "must be a non-empty dict label -> policy")
@@ -120,13 +133,13 @@ def require_policies(policies):
         require_current(label, getattr(policy, "rule", None))
 
 
-def require_known_costs(policy, problem):
+def require_known_costs(policy: "Policy", problem: Problem) -> None:
     """Raise ValueError where costs are random."""
     require(problem.known_costs, f"{type(policy).__name__}, costs", "random",
             "the policy must know every cost in advance: Constant(value)")
 
 
-def require_soft(policy, problem):
+def require_soft(policy: "Policy", problem: Problem) -> None:
     """Raise ValueError under a hard budget."""
     require(not problem.hard, "stop", "a hard budget",
             f"{type(policy).__name__} may draw an arm that is not affordable any more")
@@ -145,29 +158,34 @@ class Policy:
         The range of rewards and costs that the policy's analysis lives on; others are refused.
     skips : bool
         Whether it may skip rounds, and so can keep an anytime budget; others are refused there.
+
+    Examples
+    --------
+    >>> cb.EpsilonGreedy(c=5, d=0.25).parameters, cb.EpsilonGreedy(c=5, d=0.25).skips
+    (array([5.  , 0.25]), False)
     """
 
     support = None
     skips = False
 
     @functools.cached_property
-    def parameters(self):
+    def parameters(self) -> np.ndarray:
         """The rule's parameters as an array: `params` where the policy has been given some, else its fields."""
         return _floats(astuple(self)) if is_dataclass(self) else getattr(self, "params", np.empty(0))
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         """Raise ValueError if the policy cannot play; asked before anyone has pulled an arm."""
 
-    def prepare(self, problem):
+    def prepare(self, problem: Problem) -> np.ndarray:
         """What the rule knows of the problem, as an array; nothing by default."""
         return np.zeros(problem.K)
 
-    def rehearse(self, name, problem):
-        """Raise ValueError, calling the policy `name`, if what it was given to `prepare` with does not work."""
+    def rehearse(self, name: str, problem: Problem) -> np.ndarray:
+        """What `prepare` returns; ValueError, calling the policy `name`, if its own functions do not work."""
         takes_one(f"{name} prepare", self.prepare, "the Problem")
         return _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
 
-    def play(self, run, problem, rng):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         """Play one run to its end and return the engine's status; policies with a loop of their own override it."""
         raise NotImplementedError
 
@@ -177,20 +195,23 @@ class IndexRule(Policy):
 
     Subclasses state `rule`, a function made by `index`, and whether it is `monotone`: whether the index of an
     arm that is not pulled never decreases with t. Then the engine need not evaluate every arm in every round.
+
+    >>> issubclass(cb.UCB1, IndexRule), cb.UCB1().monotone
+    (True, True)
     """
 
     rule = None
     monotone = True
 
-    def rehearse(self, name, problem):
+    def rehearse(self, name: str, problem: Problem) -> None:
         constant = super().rehearse(name, problem)
         require(len(constant) == problem.K, f"{name} prepare(problem)", constant, "must return one number per arm")
 
-    def play(self, run, problem, rng, lazy=None):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator, lazy: bool | None = None) -> int:
         lazy = self.monotone if lazy is None else lazy
         return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy)
 
-    def rises(self, run, problem):
+    def rises(self, run: Run, problem: Problem) -> bool:
         """Whether no arm's index, as the run has left the arm, falls anywhere over the rounds of the run."""
         constant, (n, sums, now) = _floats(self.prepare(problem)), run.state
         for k in np.flatnonzero(n):
@@ -204,20 +225,24 @@ class IndexRule(Policy):
 
 
 class ChoiceRule(Policy):
-    """A policy that picks among all arms by a function made by `choose`."""
+    """A policy that picks among all arms by `rule`, a function made by `choose`.
+
+    >>> cb.BTS().memory(K=10)           # numbers that it remembers from round to round
+    23
+    """
 
     rule = None
 
-    def memory(self, K):
+    def memory(self, K: int) -> int:
         """Size of the policy's own array."""
         return 0
 
-    def rehearse(self, name, problem):
+    def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
         takes_one(f"{name} memory", self.memory, "K")
         count(f"{name} memory(K)", self.memory(problem.K), low=0)
 
-    def play(self, run, problem, rng):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         return run.by_choice(self.rule, _floats(self.prepare(problem)), self.parameters,
                              np.zeros(self.memory(problem.K)), rng)
 
@@ -235,9 +260,14 @@ class IndexPolicy(IndexRule):
         full scan in the first replication.
     prepare : callable, optional
         From the `Problem` to the arms' constants, shape (K,); zeros by default.
+
+    Examples
+    --------
+    >>> mine = cb.IndexPolicy(cb.UCB1.rule, monotone=True, prepare=lambda problem: problem.cost_means)
     """
 
-    def __init__(self, rule, params=(), monotone=False, prepare=None):
+    def __init__(self, rule: Callable, params: ArrayLike = (), monotone: bool = False,
+                 prepare: Callable[[Problem], ArrayLike] | None = None):
         _require_made_by("index", rule)
         _require_functions(prepare=prepare)
         self.rule, self.monotone, self.params = rule, bool(monotone), _own_numbers("params", params)
@@ -256,11 +286,16 @@ class ChoosePolicy(ChoiceRule):
         From K to the size of the policy's own array, which starts as zeros.
     prepare : callable, optional
         From the `Problem` to the array that reaches the rule as `problem`.
+
+    Examples
+    --------
+    >>> mine = cb.ChoosePolicy(cb.BGreedy.rule, memory=lambda K: 2 * K)
     """
 
     skips = True
 
-    def __init__(self, rule, params=(), memory=None, prepare=None):
+    def __init__(self, rule: Callable, params: ArrayLike = (), memory: Callable[[int], int] | None = None,
+                 prepare: Callable[[Problem], ArrayLike] | None = None):
         _require_made_by("choose", rule)
         _require_functions(memory=memory, prepare=prepare)
         self.rule, self.params = rule, _own_numbers("params", params)

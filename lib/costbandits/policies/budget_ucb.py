@@ -1,6 +1,7 @@
 """Budget-UCB and its forerunner: Xia, Ding, Zhang, Yu and Qin, "Budgeted Bandit Problems with Continuous Random Costs".
 
-UCB-BV1: Ding et al., "Multi-Armed Bandit with Budget Constraint and Variable Costs" (2013).
+UCB-BV1: Ding et al., "Multi-Armed Bandit with Budget Constraint and Variable Costs" (2013). The examples show indices
+at round 101, in which an arm has paid 10 and cost 5 in 25 pulls, with lambda = 0.1.
 """
 
 import warnings
@@ -10,11 +11,12 @@ from math import inf, log, sqrt
 import numpy as np
 
 from ..checks import positive, require
-from .base import IndexRule, index
+from .base import IndexRule, Policy, Problem, index
 
 
 @index
 def budget_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """Budget-UCB (Xia et al., Eq. 2), as in `BudgetUCB`."""
     r, c, smallest = reward / n, cost / n, constant                    # smallest: lambda
     if c <= 0.0:
         return inf
@@ -24,6 +26,7 @@ def budget_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @index
 def ucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """UCB-BV1 (Xia et al., Eq. 20-b), as in `UCBBV1`."""
     r, c, smallest = reward / n, cost / n, constant
     eps = params[0] * sqrt(2.0 * log(t - 1) / n)
     # As printed it is negative for eps > lambda, where nothing is known of the arm yet.
@@ -32,17 +35,22 @@ def ucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @index
 def vucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """vUCB-BV1 (Xia et al., Eq. 20-a), as in `VUCBBV1`."""
     r, c, smallest = reward / n, cost / n, constant
     eps = params[0] * sqrt(2.0 * log(t - 1) / n)
     return inf if c <= 0.0 else r / c + 1.5 * (1.0 + 1.0 / smallest) * eps
 
 
-def lower_bound(policy, problem):
-    """lambda of a policy with a field `min_cost`."""
+def lower_bound(policy: Policy, problem: Problem) -> float:
+    """lambda of a policy with a field `min_cost`: that field, or else the problem's smallest expected cost.
+
+    >>> lower_bound(cb.BudgetUCB(min_cost=0.1), problem=None)
+    0.1
+    """
     return problem.min_cost if policy.min_cost is None else policy.min_cost
 
 
-def warn_of_lower_bound(policy, problem):
+def warn_of_lower_bound(policy: Policy, problem: Problem) -> None:
     """Warn where a policy's `min_cost` is none; in rehearsals, where the caller's filters apply, not in workers."""
     if lower_bound(policy, problem) > problem.min_cost:
         warnings.warn(f"{type(policy).__name__}: min_cost = {policy.min_cost!r} is above the smallest expected cost, "
@@ -66,14 +74,14 @@ class _LowestCost(IndexRule):
     def parameters(self):
         return np.array([self.exploration], float)
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         require(self.min_cost is not None or problem.min_cost > 0, "smallest expected cost", problem.min_cost,
                 f"{type(self).__name__} needs one above 0, or a min_cost")
 
-    def prepare(self, problem):
+    def prepare(self, problem: Problem) -> np.ndarray:
         return np.full(problem.K, lower_bound(self, problem))
 
-    def rehearse(self, name, problem):
+    def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
         warn_of_lower_bound(self, problem)
 
@@ -90,6 +98,11 @@ class BudgetUCB(_LowestCost):
         lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
     exploration : float
         Multiplies eps.
+
+    Examples
+    --------
+    >>> round(cb.BudgetUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.array([0.25])), 2)
+    6.94
     """
 
     rule = staticmethod(budget_ucb)
@@ -100,6 +113,9 @@ class UCBBV1(_LowestCost):
     """UCB-BV1: r/c + (1 + 1/lambda) eps / (lambda - eps), eps = sqrt(2 log(t-1) / n); infinite for eps >= lambda.
 
     Xia et al., Eq. (20-b); parameters as in `BudgetUCB`.
+
+    >>> cb.UCBBV1.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.array([0.25]))     # eps >= lambda: nothing is known yet
+    inf
     """
 
     rule = staticmethod(ucb_bv1)
@@ -110,6 +126,9 @@ class VUCBBV1(_LowestCost):
     """vUCB-BV1: r/c + 1.5 (1 + 1/lambda) eps, eps = sqrt(2 log(t-1) / n).
 
     Xia et al., Eq. (20-a); parameters as in `BudgetUCB`.
+
+    >>> round(cb.VUCBBV1.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.array([0.25])), 2)
+    4.5
     """
 
     rule = staticmethod(vucb_bv1)

@@ -3,7 +3,8 @@
 m-, c-, i-UCB and b-greedy: Xia et al., "Finite budget analysis of multi-armed bandit problems" (2017). UCB-SC+:
 Watanabe et al. (2018). UCB-B2: from the public code of the omega-UCB paper. Formulas as in Table 2 of the omega-UCB
 paper; r and c are an arm's mean reward and cost. An arm whose observed costs are all 0 has an infinite index
-throughout. UCB1 and eps_n-greedy: Auer, Cesa-Bianchi and Fischer (2002).
+throughout. UCB1 and eps_n-greedy: Auer, Cesa-Bianchi and Fischer (2002). The examples show indices at round 101, in
+which an arm has paid 10 and cost 5 in 25 pulls.
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ from math import inf, log, sqrt
 import numpy as np
 
 from ..checks import positive, require
-from .base import ChoiceRule, IndexRule, choose, index, require_soft
+from .base import ChoiceRule, IndexRule, Problem, choose, index, require_soft
 
 
 @index
 def m_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """m-UCB (Xia et al., 2017), as in `MUCB`."""
     r, c = reward / n, cost / n
     eps = params[0] * sqrt(log(t - 1) / n)
     return inf if c <= eps or c <= 0.0 else min(r + eps, 1.0) / (c - eps)
@@ -24,6 +26,7 @@ def m_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @index
 def c_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """c-UCB (Xia et al., 2017), as in `CUCB`."""
     r, c = reward / n, cost / n
     eps = params[0] * sqrt(log(t - 1) / n)
     return inf if c <= 0.0 else r / c + eps / c
@@ -31,6 +34,7 @@ def c_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @index
 def i_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """i-UCB (Xia et al., 2017), as in `IUCB`."""
     r, c = reward / n, cost / n
     eps = params[0] * sqrt(log(t - 1) / n)
     return inf if c <= 0.0 else r / c + eps
@@ -38,6 +42,7 @@ def i_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @index
 def ucb_sc_plus(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """UCB-SC+ (Watanabe et al., 2018), as in `UCBSCPlus`."""
     r, c, lead = reward / n, cost / n, log(t / n)
     if 2.0 * n * c * c <= lead or c <= 0.0:
         return inf
@@ -48,6 +53,7 @@ def ucb_sc_plus(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @index
 def ucb_b2(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """UCB-B2 (public code of the omega-UCB paper), as in `UCBB2`."""
     r, c, x = reward / n, cost / n, 2.01 * log(t)
     # Sample variances; 1/4, the largest possible, for a single sample.
     v_r = max(reward_sq - n * r * r, 0.0) / (n - 1) if n > 1 else 0.25
@@ -73,12 +79,10 @@ class _Scaled(IndexRule):
 
 @dataclass(frozen=True)
 class MUCB(_Scaled):
-    """m-UCB: min(r + eps, 1) / max(c - eps, 0), eps = alpha sqrt(log(t-1) / n).
+    """m-UCB: min(r + eps, 1) / max(c - eps, 0), eps = alpha sqrt(log(t-1) / n), alpha above 0.
 
-    Parameters
-    ----------
-    alpha : float
-        Above 0.
+    >>> round(cb.MUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.MUCB().parameters), 3)
+    2.465
     """
 
     alpha: float = 2.0**-4
@@ -87,12 +91,10 @@ class MUCB(_Scaled):
 
 @dataclass(frozen=True)
 class CUCB(_Scaled):
-    """c-UCB: r/c + eps/c, eps = alpha sqrt(log(t-1) / n).
+    """c-UCB: r/c + eps/c, eps = alpha sqrt(log(t-1) / n), alpha above 0.
 
-    Parameters
-    ----------
-    alpha : float
-        Above 0.
+    >>> round(cb.CUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.CUCB().parameters), 3)
+    2.268
     """
 
     alpha: float = 2.0**-3
@@ -101,12 +103,10 @@ class CUCB(_Scaled):
 
 @dataclass(frozen=True)
 class IUCB(_Scaled):
-    """i-UCB: r/c + eps, eps = alpha sqrt(log(t-1) / n).
+    """i-UCB: r/c + eps, eps = alpha sqrt(log(t-1) / n), alpha above 0.
 
-    Parameters
-    ----------
-    alpha : float
-        Above 0.
+    >>> round(cb.IUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.IUCB().parameters), 3)
+    2.107
     """
 
     alpha: float = 2.0**-2
@@ -118,6 +118,9 @@ class UCBSCPlus(IndexRule):
     """UCB-SC+: (r + a c) / (c - a r), infinite unless 2 n c^2 > L.
 
     a = sqrt(L / (2 n (r^2 + c^2) - L)) with L = log(t/n).
+
+    >>> round(cb.UCBSCPlus.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, np.empty(0)), 3)
+    12.366
     """
 
     rule = staticmethod(ucb_sc_plus)
@@ -129,17 +132,21 @@ class UCBB2(IndexRule):
     """UCB-B2: q + 1.4 (e_r + q e_c) / c with q = r / max(c, smallest expected cost); infinite while e_c >= c.
 
     e = sqrt(2 V x / n) + 3 x / n with x = 2.01 log t and V the sample variance of rewards or costs.
+
+    >>> cb.UCBB2.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.empty(0))      # e_c = 1.46 is above c = 0.2
+    inf
     """
 
     rule = staticmethod(ucb_b2)
     support = (0.0, 1.0)
 
-    def prepare(self, problem):
+    def prepare(self, problem: Problem) -> np.ndarray:
         return np.full(problem.K, problem.min_cost)
 
 
 @choose
 def b_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """b-greedy (Xia et al., 2017), as in `BGreedy`."""
     K = len(n)
     if t <= K:
         return t - 1
@@ -155,22 +162,31 @@ def b_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rn
 
 @dataclass(frozen=True)
 class BGreedy(ChoiceRule):
-    """b-greedy: each arm once, then a random one with probability min(1, K/t), else the one with the largest r/c."""
+    """b-greedy: each arm once, then a random one with probability min(1, K/t), else the one with the largest r/c.
+
+    >>> cb.simulate({"b": cb.BGreedy()}, cb.instances.bernoulli(3), cb.Budget(20)).pulls[0, 0, -1]
+    array([ 3,  5, 24])
+    """
 
     rule = staticmethod(b_greedy)
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         require_soft(self, problem)
 
 
 @index
 def ucb1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """UCB1 (Auer et al., 2002, Figure 1), as in `UCB1`."""
     return reward / n + sqrt(2.0 * log(t - 1) / n)
 
 
 @dataclass(frozen=True)
 class UCB1(IndexRule):
-    """UCB1: r + sqrt(2 log(t-1) / n); costs are ignored."""
+    """UCB1: r + sqrt(2 log(t-1) / n); costs are ignored.
+
+    >>> round(cb.UCB1.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, np.empty(0)), 3)
+    1.007
+    """
 
     rule = staticmethod(ucb1)
     support = (0.0, 1.0)
@@ -178,6 +194,7 @@ class UCB1(IndexRule):
 
 @choose
 def epsilon_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """eps_n-greedy (Auer et al., 2002, Figure 3), as in `EpsilonGreedy`."""
     K, c, d = len(n), params[0], params[1]
     if t <= K:
         return t - 1
@@ -202,6 +219,11 @@ class EpsilonGreedy(ChoiceRule):
         How much to explore, above 0.
     d : float
         A lower bound of the gap between the best and the second best mean reward, in (0, 1].
+
+    Examples
+    --------
+    >>> cb.EpsilonGreedy(c=5, d=0.25)
+    EpsilonGreedy(c=5, d=0.25)
     """
 
     c: float
@@ -212,5 +234,5 @@ class EpsilonGreedy(ChoiceRule):
         positive("c", self.c)
         require(positive("d", self.d) <= 1, "d", self.d, "must be in (0, 1]")
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         require_soft(self, problem)

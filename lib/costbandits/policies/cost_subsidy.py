@@ -20,9 +20,9 @@ import numpy as np
 
 from ..checks import ROUNDING, count, require, share
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, checkpoint, pull
+from ..engine.loops import RUNNING, Run, checkpoint, pull
 from ..engine.state import new_record
-from .base import Policy, require_known_costs
+from .base import Policy, Problem, require_known_costs
 
 
 class Terms(NamedTuple):
@@ -257,10 +257,11 @@ def by_spells(terms, arms, spell, outcomes, state, record, limits):
 
 # ---- policies ---------------------------------------------------------------------------------------
 
-def exploration(horizon, K):
+def exploration(horizon: int, K: int) -> int:
     """Pulls of each arm to explore with (tau): (T/K)^(2/3) to the nearest integer, if there are so many rounds.
 
-    There are not where T/K is just below 2, as for T = 19 and K = 10.
+    >>> exploration(5000, 10), exploration(19, 10)      # 2 pulls of each of 10 arms are more than 19
+    (63, 1)
     """
     return min(round((horizon / K) ** (2 / 3)), horizon // K)
 
@@ -286,7 +287,7 @@ class _Subsidy(Policy):
         for name, value in vars(self).items():
             _CHECKS[name](name, value)
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         label, K, rounds = type(self).__name__, problem.K, problem.horizon
         require(rounds is not None, "stop", "no horizon", f"{label} needs Horizon(rounds)")
         require(rounds >= K, "stop", f"{rounds} rounds", f"{label} needs {K} or more, one for each arm")
@@ -295,7 +296,7 @@ class _Subsidy(Policy):
         if self.costs == "known":
             require_known_costs(self, problem)
 
-    def play(self, run, problem, rng):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         T, arms = problem.horizon, Arms(*np.zeros((6, problem.K)))
         sweeps = self.exploration_pulls or exploration(T, problem.K)
         terms = Terms(float(self.alpha), int(sweeps), 2.0 * log(T), int(T), self.costs == "unknown", self.pessimistic,
@@ -304,7 +305,7 @@ class _Subsidy(Policy):
             arms.price[:] = problem.cost_means
         return run.play(self.loop, terms, arms, *self.extra(rng))
 
-    def extra(self, rng):
+    def extra(self, rng: np.random.Generator) -> tuple:
         """What else the kernel takes."""
         return ()
 
@@ -319,6 +320,11 @@ class CSUCB(_Subsidy):
         The subsidy factor, in [0, 1): the share of the largest expected reward that may be given up.
     costs : {"known", "unknown"}
         If unknown, the arm with the smallest max(mean cost - beta, 0) of the feasible ones is pulled (section 5.2).
+
+    Examples
+    --------
+    >>> cb.CSUCB(0.1)
+    CSUCB(alpha=0.1, costs='known')
     """
 
     alpha: float
@@ -338,6 +344,11 @@ class CSTS(_Subsidy):
         around the mean with variance 1/n (Theorem 1).
     costs : {"known", "unknown"}
         Unknown costs as in `CSUCB`; the paper has none for CS-TS.
+
+    Examples
+    --------
+    >>> cb.CSTS(0.1, posterior="gaussian")
+    CSTS(alpha=0.1, posterior='gaussian', costs='known')
     """
 
     alpha: float
@@ -345,7 +356,7 @@ class CSTS(_Subsidy):
     costs: str = "known"
     loop = staticmethod(by_draws)
 
-    def extra(self, rng):
+    def extra(self, rng: np.random.Generator) -> tuple:
         return (rng,)
 
 
@@ -364,6 +375,11 @@ class CSETC(_Subsidy):
         tau; by default (T/K)^(2/3) to the nearest integer (`exploration`).
     costs : {"known", "unknown"}
         Algorithm 3, with unknown costs, takes the smallest max(mean cost - beta, 0).
+
+    Examples
+    --------
+    >>> cb.CSETC(0.1, exploration_pulls=50)
+    CSETC(alpha=0.1, exploration_pulls=50, costs='known')
     """
 
     alpha: float
@@ -377,7 +393,7 @@ class _InSpells(_Subsidy):
 
     loop = staticmethod(by_spells)
 
-    def extra(self, rng):
+    def extra(self, rng: np.random.Generator) -> tuple:
         return (new_record(SPELL),)
 
 
@@ -385,12 +401,10 @@ class _InSpells(_Subsidy):
 class CommitOnce(_InSpells):
     """CS-ETC that looks at the bounds only once, after exploring, and pulls the arm it finds then to the end.
 
-    Named after Theorem 3: the same bound holds for it, and the paper found it to be worse.
+    Named after Theorem 3: the same bound holds for it, and the paper found it to be worse. Parameters as in `CSETC`.
 
-    Parameters
-    ----------
-    alpha, exploration_pulls
-        As in `CSETC`.
+    >>> cb.CommitOnce(0.1)
+    CommitOnce(alpha=0.1, exploration_pulls=None)
     """
 
     alpha: float
@@ -400,12 +414,10 @@ class CommitOnce(_InSpells):
 
 @dataclass(frozen=True)
 class BlindETC(_InSpells):
-    """For comparison: explores as CS-ETC does, and then pulls the cheapest arm, whatever was seen.
+    """For comparison: explores as `CSETC` does, and then pulls the cheapest arm, whatever was seen.
 
-    Parameters
-    ----------
-    exploration_pulls : int, optional
-        As in `CSETC`.
+    >>> cb.BlindETC(exploration_pulls=20)
+    BlindETC(exploration_pulls=20)
     """
 
     exploration_pulls: int | None = None
@@ -422,12 +434,10 @@ class PairwiseElimination(_InSpells):
     lower bound exceeds 1 - alpha times the best arm's upper bound, and passed over if its upper bound is below
     1 - alpha times the best arm's lower bound; until then both are pulled for further rounds, the best arm for no more
     than five ahead. If the best arm is the cheapest it is pulled to the end, where the released code stays with the arm
-    that it sampled last.
+    that it sampled last. alpha is the subsidy factor, in [0, 1).
 
-    Parameters
-    ----------
-    alpha : float
-        The subsidy factor, in [0, 1).
+    >>> cb.PairwiseElimination(0.1)
+    PairwiseElimination(alpha=0.1)
     """
 
     alpha: float

@@ -20,6 +20,7 @@ from ..engine.loops import (
     INDEX,
     RUNNING,
     SEARCH,
+    Run,
     all_affordable_below,
     checkpoint,
     end_run,
@@ -29,13 +30,14 @@ from ..engine.loops import (
     with_slack,
 )
 from ..engine.state import new_record
-from .base import ChoiceRule, IndexRule, choose, index, require_known_costs
+from .base import ChoiceRule, IndexRule, Problem, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]
 
 
 @index
 def density(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """Density (r + sqrt(2 ln t / n)) / c of an arm with the known cost c (Tran-Thanh et al., 2012, Algorithm 1)."""
     return (reward / n / params[0] + sqrt(2.0 * log(t) / n)) / constant if n > 0 else inf
 
 
@@ -43,10 +45,11 @@ def density(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 class FractionalKUBE(IndexRule):
     """Fractional KUBE: the affordable arm with the largest density (r + sqrt(2 ln t / n)) / c.
 
-    Parameters
-    ----------
-    reward_scale : float
-        Rewards are divided by it before the bonus is added: their common range, which the analysis takes to be 1.
+    Rewards are divided by `reward_scale` before the bonus is added: their common range, which the analysis takes to be
+    1. At round 101, of an arm at cost 2 that has paid 10 in 25 pulls:
+
+    >>> round(cb.FractionalKUBE.rule(101, 25, 10.0, 50.0, 10.0, 100.0, 2.0, np.array([1.0])), 3)
+    0.504
     """
 
     reward_scale: float = 1.0
@@ -55,10 +58,10 @@ class FractionalKUBE(IndexRule):
     def __post_init__(self):
         positive("reward_scale", self.reward_scale)
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         require_known_costs(self, problem)
 
-    def prepare(self, problem):
+    def prepare(self, problem: Problem) -> np.ndarray:
         return problem.cost_means
 
 
@@ -138,22 +141,20 @@ def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes,
 class KUBE(FractionalKUBE):
     """KUBE (Algorithm 1): an arm drawn from the density-ordered greedy filling of what is left of the budget.
 
-    Densities are those of fractional KUBE; items of the filling are equally likely.
+    Densities and `reward_scale` are those of `FractionalKUBE`; items of the filling are equally likely.
 
-    Parameters
-    ----------
-    reward_scale : float
-        Rewards are divided by it before the bonus is added: their common range, which the analysis takes to be 1.
+    >>> cb.KUBE(reward_scale=5)
+    KUBE(reward_scale=5)
     """
 
     loop = staticmethod(by_filling)
     monotone = False       # promises nothing to the engine: it has a pull loop of its own
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         super().check(problem)
         require(problem.hard, "stop", "no hard budget", "KUBE needs HardBudget(total)")
 
-    def play(self, run, problem, rng):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         costs, K = self.prepare(problem), problem.K
         return run.play(around(self.loop, self.rule), costs, self.parameters, *run.search(), np.zeros(K, np.int64),
                         np.zeros(K), rng)
@@ -161,6 +162,7 @@ class KUBE(FractionalKUBE):
 
 @choose
 def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """Epsilon-first (Tran-Thanh et al., 2010); memory: what was spent, an arm, whether exploring is over, densities."""
     K, explore, total, costs = len(n), problem[0], problem[1], problem[2:]
     spent, at, exploring, density = memory[0], int(memory[1]), memory[2] == 0.0, memory[3:]
     arm = -1
@@ -190,12 +192,11 @@ class EpsilonFirst(ChoiceRule):
     """Epsilon-first: sweeps through all arms with a share epsilon of the budget, then the greedy filling of the rest.
 
     The filling is density-ordered, by the mean rewards at the end of the sweeps, which are not updated after. If the
-    share is too small to pull every arm, those never pulled come last: `Runs.unpulled` counts them.
+    share is too small to pull every arm, those never pulled come last: `Runs.unpulled` counts them. Epsilon is in
+    (0, 1).
 
-    Parameters
-    ----------
-    epsilon : float
-        Share of the budget to explore with, in (0, 1).
+    >>> cb.EpsilonFirst(0.1)
+    EpsilonFirst(epsilon=0.1)
     """
 
     epsilon: float
@@ -205,12 +206,12 @@ class EpsilonFirst(ChoiceRule):
         allowed = "must be a number in (0, 1)"
         require(0 < number("epsilon", self.epsilon, allowed=allowed) < 1, "epsilon", self.epsilon, allowed)
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         require_known_costs(self, problem)
         require(problem.hard, "stop", "no hard budget", "EpsilonFirst needs HardBudget(total)")
 
-    def prepare(self, problem):
+    def prepare(self, problem: Problem) -> np.ndarray:
         return np.concatenate([[self.epsilon * problem.budget, problem.budget], problem.cost_means])
 
-    def memory(self, K):
+    def memory(self, K: int) -> int:
         return K + 3

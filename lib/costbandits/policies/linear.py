@@ -17,8 +17,8 @@ import numpy as np
 
 from ..checks import number, positive, require
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, checkpoint, pull
-from .base import Policy
+from ..engine.loops import RUNNING, Run, checkpoint, pull
+from .base import Policy, Problem
 from .budget_ucb import lower_bound, warn_of_lower_bound
 
 
@@ -136,6 +136,11 @@ class CB(Policy):
         Probability with which the true parameters may leave the ball, in (0, 1); by default 1 / B.
     ridge : float
         A starts at ridge times the identity (rho in the paper), above 0.
+
+    Examples
+    --------
+    >>> cb.CB(delta=0.05)
+    CB(delta=0.05, ridge=1.0)
     """
 
     delta: float | None = None
@@ -149,18 +154,18 @@ class CB(Policy):
             require(0 < number("delta", self.delta, allowed=allowed) < 1, "delta", self.delta, allowed)
         positive("ridge", self.ridge)
 
-    def goal(self, problem):
+    def goal(self, problem: Problem) -> tuple[float, bool, bool]:
         """Smallest expected cost, whether the radius is the printed one, and whether ratios count."""
         return 1.0, False, False
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         label = type(self).__name__
         require(problem.linear is not None, f"{label}, bandit", "not linear", "the policy needs a LinearBandit")
         require(not problem.hard, "stop", "a hard budget", f"{label} may pull an arm that is not affordable any more")
         require(self.delta is not None or problem.budget < inf, "delta", None,
                 f"without a budget B {label} can't take 1 / B: give a number in (0, 1)")
 
-    def play(self, run, problem, rng):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         linear = problem.linear
         x = linear.vertices
         norms = (x * x).sum(axis=1)
@@ -187,6 +192,11 @@ class BudgetCB(CB):
         lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
     radius : {"proof", "printed"}
         Algorithm 2 prints eps with 2 log(1 / delta) outside of the square root; Lemma 5 and Eq. (13) have it inside.
+
+    Examples
+    --------
+    >>> cb.BudgetCB(min_cost=0.1)
+    BudgetCB(delta=None, ridge=1.0, min_cost=0.1, radius='proof')
     """
 
     min_cost: float | None = None
@@ -198,9 +208,9 @@ class BudgetCB(CB):
             positive("min_cost", self.min_cost)
         require(self.radius in ("proof", "printed"), "radius", self.radius, "must be 'proof' or 'printed'")
 
-    def goal(self, problem):
+    def goal(self, problem: Problem) -> tuple[float, bool, bool]:
         return float(lower_bound(self, problem)), self.radius == "printed", True
 
-    def rehearse(self, name, problem):
+    def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
         warn_of_lower_bound(self, problem)

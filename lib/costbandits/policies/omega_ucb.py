@@ -39,6 +39,7 @@ def eta(mean, square, n):
 
 @index
 def omega_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """omega-UCB (Heyden et al., Eq. 2), with eta = 1."""
     rho = params[0]
     w = 2.0 * rho * log(t) / n                       # z^2 / n with z = sqrt(2 rho log t)
     return omega_ratio(reward / n, cost / n, w, w)
@@ -46,6 +47,7 @@ def omega_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @index
 def omega_star_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """omega*-UCB (Heyden et al., section 5.2), with eta estimated from the 30th pull on."""
     rho, m_r, m_c = params[0], reward / n, cost / n
     w = 2.0 * rho * log(t) / n
     w_r, w_c = (w, w) if n < 30 else (eta(m_r, reward_sq, n) * w, eta(m_c, cost_sq, n) * w)
@@ -56,12 +58,13 @@ def omega_star_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 class OmegaUCB(IndexRule):
     """omega-UCB (Eq. 2): the arm with the largest omega_+^r / omega_-^c, z = sqrt(2 rho log t), eta = 1.
 
-    An arm whose observed costs are all 0 has an infinite index (the paper is silent; its lower bound is 0).
+    An arm whose observed costs are all 0 has an infinite index (the paper is silent; its lower bound is 0). rho, above
+    0, is how much to explore; the paper uses 1 and recommends 1/4.
 
-    Parameters
-    ----------
-    rho : float
-        Exploration, above 0; the paper uses 1 and recommends 1/4.
+    At round 101, of an arm that has paid 0.4 and cost 0.2 in each of its 50 pulls:
+
+    >>> round(cb.OmegaUCB.rule(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([0.25])), 2)
+    3.96
     """
 
     rho: float = 0.25
@@ -76,11 +79,11 @@ class OmegaUCB(IndexRule):
 class OmegaStarUCB(OmegaUCB):
     """omega*-UCB (section 5.2): omega-UCB with eta estimated for rewards and costs from an arm's 30th pull on.
 
-    The estimate divides by n - 1, so that Bernoulli outcomes give eta = 1 exactly after the cap at 1.
+    The estimate divides by n - 1, so that Bernoulli outcomes give eta = 1 exactly after the cap at 1. rho, and the arm
+    of the example, as in `OmegaUCB`.
 
-    Parameters
-    ----------
-    rho : float
+    >>> round(cb.OmegaStarUCB.rule(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([0.25])), 2)
+    2.0
     """
 
     rule = staticmethod(omega_star_ucb)

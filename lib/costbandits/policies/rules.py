@@ -10,6 +10,7 @@ import linecache
 import random
 import re
 import types
+from collections.abc import Callable
 
 import numba as nb
 import numpy as np
@@ -17,6 +18,7 @@ from numba.core import errors
 
 from ..checks import ours, require
 from ..engine import fingerprint
+from ..engine.compilation import Signature
 
 ALLOWED = ("a rule is compiled: it may use numbers, arrays, loops, functions of math and numpy, and your own under "
            "@numba.njit, but no other Python objects")
@@ -43,29 +45,30 @@ MEANINGS = (
 )
 
 
-def tally(function):
+def tally(function: Callable) -> Callable:
     """Let a rule write to its params, to count what it does: write @cb.tally below @cb.index or @cb.choose.
 
     What it counts is of all runs that one process has played since the policy was made; so play it with one job and
     without a store, and let no decision hang on it.
 
-    Parameters
-    ----------
-    function : function
-        The rule, not yet compiled.
+    >>> @cb.index
+    ... @cb.tally
+    ... def counting(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    ...     params[0] += 1
+    ...     return reward / n
     """
     require(inspect.isfunction(function), "@cb.tally", function, "must stand above the def of a plain function")
     function.tally = True
     return function
 
 
-def compiled(function, signature, arguments, maker):
+def compiled(function: Callable, signature: Signature, arguments: tuple[str, ...], maker: str) -> Callable:
     """The function compiled for one signature; `maker` is the decorator's name.
 
-    Raises
-    ------
-    ValueError
-        If it takes other arguments, uses what cannot be compiled or repeated, or returns something else.
+    Raises ValueError if it takes other arguments, uses what cannot be compiled or repeated, or returns something else.
+
+    >>> compiled(lambda x: x / 2, nb.float64(nb.float64), ("x",), "half")(3)
+    1.5
     """
     require(inspect.isfunction(function), f"@cb.{maker}", function, "must stand above the def of a plain function")
     _check_arguments(function, arguments, maker)
@@ -94,7 +97,7 @@ def compiled(function, signature, arguments, maker):
     return made
 
 
-def require_current(label, rule):
+def require_current(label: str, rule: Callable | None) -> None:
     """Raise ValueError if what a compiled rule reads from outside has changed since: it plays by the old values."""
     then = getattr(rule, "compiled_from", None)
     require(then is None or then == fingerprint.digest(rule.py_func), f"policies[{label!r}]", rule,

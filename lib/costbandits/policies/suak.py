@@ -9,6 +9,7 @@ hull of the points (cost, reward), null arm included, that crosses the line cost
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import NamedTuple
@@ -18,10 +19,10 @@ import numpy as np
 
 from ..checks import ROUNDING, number, positive, require
 from ..engine.compilation import around, compiled_for
-from ..engine.loops import NO_SUCH_ARM, NULL_ARM, RUNNING, SKIP, UNAFFORDABLE, checkpoint, pull
+from ..engine.loops import NO_SUCH_ARM, NULL_ARM, RUNNING, SKIP, UNAFFORDABLE, Run, checkpoint, pull
 from ..engine.state import new_record
 from ..environments.hull import bridge
-from .base import Policy
+from .base import Policy, Problem
 
 
 class Told(NamedTuple):
@@ -38,11 +39,14 @@ class Bounds(NamedTuple):
     lower: np.ndarray
 
 
-def rule(function):
+def rule(function: Callable) -> Callable:
     """Compile what a policy does in a round: an arm, SKIP, or NULL_ARM.
 
     From (t, spent, n, sums, told, settings, own, rng): t is the coming round, counted from 1, `spent` what was spent
-    before it, n and sums the arms' pulls and sums; `own` are the policy's own arrays, bounds first.
+    before it, n and sums the arms' pulls and sums; `settings` a tuple of numbers, `own` the policy's own arrays.
+
+    >>> rule(lambda t, *rest: SKIP)(1)
+    -1
     """
     return nb.njit(error_model="numpy")(function)
 
@@ -104,16 +108,6 @@ def bounds(n, sums, width, upper, lower):
 READINGS = ("skips", "coming", "needed", "printed")
 SKIPS, COMING, NEEDED, PRINTED = range(4)
 
-
-class Settings(NamedTuple):
-    """SUAK's fields, as its rule reads them."""
-
-    under_use: float
-    knows_T: bool
-    counting: int
-    least: bool
-
-
 # S_p and N_p of the paper; the spending before a pull that is to be added to S_p, else -1; skips of lines 5 and 16, and
 # of line 18; the round in which phase 2 began, 0 before; extremes of omega.
 MEMORY = np.dtype([(name, "f8") for name in ("S_p", "N_p", "pending", "skips_unsure", "skips_anytime", "phase_2",
@@ -131,7 +125,9 @@ class Phases(NamedTuple):
 
 @rule
 def suak(t, spent, n, sums, told, settings, own, rng):
+    """SUAK (Elumar et al., Algorithm 2); comments name its lines and equations."""
     c, log_t, memory = told.rate, log(t), own.memory
+    under_use, knows_T, counting, least = settings
     if memory.pending >= 0.0:
         memory.S_p += spent - memory.pending
         memory.pending = -1.0
@@ -141,11 +137,11 @@ def suak(t, spent, n, sums, told, settings, own, rng):
         if n[k] > 0:
             radius, gap = sqrt(1.5 * log_t / n[k]), abs(sums[1, k] / n[k] - c)
         delta = min(delta, gap - radius)                          # (7)
-        if gap <= 7.0 * radius and (unsure < 0 or (settings.least and n[k] < n[unsure])):
+        if gap <= 7.0 * radius and (unsure < 0 or (least and n[k] < n[unsure])):
             unsure = k
-    rounds = memory.N_p + (settings.counting == COMING)
-    if memory.S_p + 1.0 > c * rounds and (settings.counting != NEEDED or unsure >= 0):
-        memory.N_p += settings.counting != PRINTED                # departs from the paper: as printed nothing is pulled
+    rounds = memory.N_p + (counting == COMING)
+    if memory.S_p + 1.0 > c * rounds and (counting != NEEDED or unsure >= 0):
+        memory.N_p += counting != PRINTED                         # departs from the paper: as printed nothing is pulled
         memory.skips_unsure += 1.0
         return SKIP
     if spent + 1.0 > c * t:
@@ -160,12 +156,12 @@ def suak(t, spent, n, sums, told, settings, own, rng):
         memory.phase_2 = t
     omega = delta / (2.0 + delta - c)                             # (6)
     memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
-    bounds(n, sums, 3.0 * (log(told.horizon) if settings.knows_T else log_t), own.upper, own.lower)
+    bounds(n, sums, 3.0 * (log(told.horizon) if knows_T else log_t), own.upper, own.lower)
     k, j = bridge(own.upper, own.lower, c)
     if j >= 0:
         # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
         cost_j, cost_k = sums[1, j] / n[j], sums[1, k] / n[k] if k < n.size else 0.0
-        b = c * t - spent - settings.under_use * log_t / (omega * omega)
+        b = c * t - spent - under_use * log_t / (omega * omega)
         p = min(max((b - cost_k) / (cost_j - cost_k), omega), 1.0 - omega)       # lines 27 to 34
         k = j if rng.random() < p else k
     return k if k < n.size else NULL_ARM
@@ -198,11 +194,12 @@ def adaptive(t, spent, told, upper, lower, rng):
 
 @rule
 def one_phase(t, spent, n, sums, told, settings, own, rng):
-    upper, lower = own
+    """One Phase with skips (Li, Sun and Ye, Algorithm 1), as in `OnePhaseSkip`."""
+    (width, knows_T, time_row), (upper, lower) = settings, own
     arm = first_pull(t, spent, n, told.rate)
     if arm == NULL_ARM:
-        bounds(n, sums, settings.width * log(told.horizon if settings.knows_T else t), upper, lower)
-        if settings.time_row:
+        bounds(n, sums, width * log(told.horizon if knows_T else t), upper, lower)
+        if time_row:
             return adaptive(t, spent, told, upper, lower, rng)
         arm = 0                                                   # one row, one arm: the best ratio
         for k in range(1, n.size):
@@ -213,6 +210,7 @@ def one_phase(t, spent, n, sums, told, settings, own, rng):
 
 @rule
 def primal_dual(t, spent, n, sums, told, settings, own, rng):
+    """Primal-Dual with skips (Li, Sun and Ye), as in `PrimalDualSkip`."""
     c, T, K, (upper, lower, member) = told.rate, told.horizon, n.size, own
     if spent + 1.0 > c * t:
         return SKIP
@@ -244,14 +242,15 @@ def primal_dual(t, spent, n, sums, told, settings, own, rng):
 
 @rule
 def ucb_simplex(t, spent, n, sums, told, settings, own, rng):
-    c, K, (upper, cost, charged, chosen, last) = told.rate, n.size, own
+    """UCB-Simplex with skips (Flajolet and Jaillet), as in `UCBSimplexSkip`."""
+    c, K, (lam,), (upper, cost, charged, chosen, last) = told.rate, n.size, settings, own
     if last.pair >= 0:
         charged[last.pair] += spent - last.spent_before
         last.pair = -1
     arm = first_pull(t, spent, n, c)
     if arm == NULL_ARM:
         for k in range(K):
-            upper[k] = sums[0, k] / n[k] + settings.lam * sqrt(2.0 * log(t) / n[k])
+            upper[k] = sums[0, k] / n[k] + lam * sqrt(2.0 * log(t) / n[k])
             cost[k] = sums[1, k] / n[k]
         arm, high = bridge(upper, cost, c)
         if high >= 0:
@@ -264,23 +263,16 @@ def ucb_simplex(t, spent, n, sums, told, settings, own, rng):
 
 @rule
 def knowing(t, spent, n, sums, told, settings, own, rng):
-    c, K, (mu, rho) = told.rate, n.size, own
+    """The best base from known means, as in `KnownMeans`."""
+    c, K, (threshold,), (mu, rho) = told.rate, n.size, settings, own
     if spent + 1.0 > c * t:
         return SKIP
     low, high = bridge(mu, rho, c)
     if high >= 0:
         share = (c - rho[low]) / (rho[high] - rho[low])
-        enough = spent + settings.threshold <= c * t if settings.threshold > 0.0 else rng.random() < share
+        enough = spent + threshold <= c * t if threshold > 0.0 else rng.random() < share
         low = high if enough else low
     return low if low < K else NULL_ARM
-
-
-class Radius(NamedTuple):
-    """One Phase: width over n is a squared confidence radius, after log T or log t; whether there is a row for time."""
-
-    width: float
-    knows_T: bool
-    time_row: bool
 
 
 class Members(NamedTuple):
@@ -305,18 +297,6 @@ class Bases(NamedTuple):
     last: np.record
 
 
-class Boldness(NamedTuple):
-    """UCB-Simplex: what multiplies the radius."""
-
-    lam: float
-
-
-class Threshold(NamedTuple):
-    """What there must be to spend before the costly arm is pulled; 0 for a draw."""
-
-    threshold: float
-
-
 class _Anytime(Policy):
     """A policy of rounds under an anytime budget."""
 
@@ -324,15 +304,15 @@ class _Anytime(Policy):
     support = (0.0, 1.0)
     settings = ()
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         require(problem.rate is not None, "stop", "no anytime budget",
                 f"{type(self).__name__} needs AnytimeBudget(rate, horizon)")
 
-    def play(self, run, problem, rng):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         told = Told(float(problem.rate), int(problem.horizon))
         return run.play(around(by_rounds, self.rule), told, self.settings, self.own(problem), rng)
 
-    def own(self, problem):
+    def own(self, problem: Problem) -> NamedTuple:
         """The policy's own arrays before the first round."""
         return Bounds(*np.zeros((2, problem.K + 1)))
 
@@ -355,6 +335,11 @@ class SUAK(_Anytime):
         but line 15 is asked only while an arm is unsure; nothing, as printed.
     order : {"least", "first"}
         Which unsure arm is pulled: the least pulled, or the first.
+
+    Examples
+    --------
+    >>> cb.SUAK(counting="printed")
+    SUAK(under_use=1.0, log='t', counting='printed', order='least')
     """
 
     under_use: float = 1.0
@@ -369,16 +354,16 @@ class SUAK(_Anytime):
             require(getattr(self, name) in allowed, name, getattr(self, name), f"must be one of {allowed}")
 
     @property
-    def settings(self):
-        return Settings(float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least")
+    def settings(self) -> tuple:
+        return float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least"
 
-    def rehearse(self, name, problem):
+    def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
         if np.isclose(problem.cost_means, problem.rate, rtol=ROUNDING, atol=0).any():
             warnings.warn(f"an arm costs c = {problem.rate} in expectation: SUAK can never tell on which side it is",
                           stacklevel=2)
 
-    def own(self, problem):
+    def own(self, problem: Problem) -> Phases:
         memory = new_record(MEMORY)
         memory.pending, memory.least_omega = -1.0, inf
         return Phases(*np.zeros((3, problem.K + 1)), memory)
@@ -397,6 +382,11 @@ class OnePhaseSkip(_Anytime):
     time_row : bool
         Whether the program knows that shares cannot exceed the rounds left. Algorithm 1 prints no such row; without it
         the best ratio is always best alone, and while some cost is bounded by 0 only, the first such arm is pulled.
+
+    Examples
+    --------
+    >>> cb.OnePhaseSkip(radius="2logT")
+    OnePhaseSkip(radius='2logT', time_row=True)
     """
 
     radius: str = "3logT"
@@ -409,8 +399,8 @@ class OnePhaseSkip(_Anytime):
         require(isinstance(self.time_row, bool), "time_row", self.time_row, "must be True or False")
 
     @property
-    def settings(self):
-        return Radius(float(self.radius[0]), self.radius[-1] == "T", self.time_row)
+    def settings(self) -> tuple:
+        return float(self.radius[0]), self.radius[-1] == "T", self.time_row
 
 
 @dataclass(frozen=True)
@@ -420,11 +410,14 @@ class PrimalDualSkip(_Anytime):
     All arms in turn; after each sweep an arm (or the null arm) without which even optimistic bounds promise less than
     pessimistic ones with it is found to be needed. Two such make the base; then `OnePhaseSkip` on it. Where one arm is
     best alone the sweeps never end.
+
+    >>> cb.PrimalDualSkip()
+    PrimalDualSkip()
     """
 
     rule = staticmethod(primal_dual)
 
-    def own(self, problem):
+    def own(self, problem: Problem) -> Members:
         return Members(*np.zeros((3, problem.K + 1)))
 
 
@@ -433,12 +426,11 @@ class UCBSimplexSkip(_Anytime):
     """UCB-Simplex of Flajolet and Jaillet with skips ("USS"), as we read it.
 
     Each arm once; then the base that is best for mean rewards plus lam sqrt(2 log t / n) and mean costs. Its costly arm
-    is pulled if what the base has been charged so far is at most c times the rounds it was chosen in.
+    is pulled if what the base has been charged so far is at most c times the rounds it was chosen in. lam is
+    lambda = 1 + 2 kappa, above 0; 9 in the paper.
 
-    Parameters
-    ----------
-    lam : float
-        lambda = 1 + 2 kappa; 9 in the paper.
+    >>> cb.UCBSimplexSkip()
+    UCBSimplexSkip(lam=9.0)
     """
 
     lam: float = 9.0
@@ -448,10 +440,10 @@ class UCBSimplexSkip(_Anytime):
         positive("lam", self.lam)
 
     @property
-    def settings(self):
-        return Boldness(float(self.lam))
+    def settings(self) -> tuple:
+        return (float(self.lam),)
 
-    def own(self, problem):
+    def own(self, problem: Problem) -> Bases:
         K, last = problem.K, new_record(LAST)
         last.pair = -1
         return Bases(*np.zeros((2, K + 1)), *np.zeros((2, K * (K + 1))), last)
@@ -466,6 +458,11 @@ class KnownMeans(_Anytime):
     threshold : float or None
         The costly arm is pulled when at least this much may be spent, the cheap one else. None: independent draws from
         the best mixture, whose spending wanders, so that more and more rounds must be skipped.
+
+    Examples
+    --------
+    >>> cb.KnownMeans(threshold=None)
+    KnownMeans(threshold=None)
     """
 
     threshold: float | None = 2.0
@@ -476,8 +473,8 @@ class KnownMeans(_Anytime):
             positive("threshold", self.threshold)
 
     @property
-    def settings(self):
-        return Threshold(float(self.threshold or 0.0))
+    def settings(self) -> tuple:
+        return (float(self.threshold or 0.0),)
 
-    def own(self, problem):
+    def own(self, problem: Problem) -> Bounds:
         return Bounds(np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0))

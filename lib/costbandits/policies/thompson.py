@@ -20,13 +20,14 @@ import numpy as np
 
 from ..checks import require
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, checkpoint, pull
+from ..engine.loops import RUNNING, Run, checkpoint, pull
 from ..engine.state import new_record
-from .base import ChoiceRule, choose, require_soft
+from .base import ChoiceRule, Problem, choose, require_soft
 
 
 @choose
 def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """Budgeted Thompson sampling by its definition; memory: successes by arm, then the last arm and its sums."""
     K = len(n)
     won, paid = memory[:K], memory[K:2 * K]            # successes of the Bernoulli trials
     if t > 1:
@@ -59,10 +60,6 @@ class Tuning(NamedTuple):
 
 
 INFINITE = np.float64(inf).view(np.int64)
-
-def state(K):
-    """The kernel's arrays before the first pull: of the arms, of the run, and room for the arms whose bells ring."""
-    return np.ones((RATE + 1, K)), new_record(RACE), np.zeros(K + 1, np.int64)
 
 
 @nb.njit(error_model="numpy")
@@ -275,6 +272,11 @@ class BTS(ChoiceRule):
         Draw every arm in every round, as the definition says. By default the same law is played with few draws,
         which is exact and usually ten times faster or more; the two use their random numbers differently, so runs
         agree in distribution and not one by one.
+
+    Examples
+    --------
+    >>> cb.BTS().memory(K=10)       # successes of rewards and of costs, by arm; the last arm and its two sums
+    23
     """
 
     naive: bool = False
@@ -286,13 +288,15 @@ class BTS(ChoiceRule):
     def __post_init__(self):
         require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")
 
-    def memory(self, K):
+    def memory(self, K: int) -> int:
         return 2 * K + 3
 
-    def check(self, problem):
+    def check(self, problem: Problem) -> None:
         require_soft(self, problem)
 
-    def play(self, run, problem, rng):
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         if self.naive:
             return super().play(run, problem, rng)
-        return run.play(bells, self.tuning, *state(problem.K), rng)
+        # Before the first pull: the arms, the run, and room for the arms whose bells ring.
+        arms, race, rung = np.ones((RATE + 1, problem.K)), new_record(RACE), np.zeros(problem.K + 1, np.int64)
+        return run.play(bells, self.tuning, arms, race, rung, rng)

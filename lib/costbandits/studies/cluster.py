@@ -20,8 +20,6 @@ SHORTEST = 2.0      # seconds from dispatch to result that tasks are to last; jo
 def library() -> bytes:
     """Digest of the library's files and of the versions it runs on.
 
-    Examples
-    --------
     >>> library() == library()
     True
     """
@@ -35,8 +33,6 @@ def dask(**options: object) -> object:
 
     `simulate` registers it with joblib under the name "dask", in place of joblib's own; options are those of joblib's.
 
-    Examples
-    --------
     >>> with distributed.Client("scheduler:8786"), joblib.parallel_config("dask"):      # doctest: +SKIP
     ...     cb.simulate(policies, instances, stop, replications=100_000)
     """

@@ -15,13 +15,19 @@ import platform
 
 from ..checks import ours
 from ..engine.fingerprint import digest
+from ..environments.bandits import Bandit
 
 RESULTS = 1     # raised whenever the same study gives other results: `tests/pins.py`
 PACKAGES = ("numba", "numpy", "scipy")
 
 
-def instance(bandit):
-    """Digest of a bandit: its laws and their parameters."""
+def instance(bandit: Bandit) -> bytes:
+    """Digest of a bandit: its laws and their parameters.
+
+    >>> bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
+    >>> instance(bandit) == instance(cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(2.0)] * 2))
+    False
+    """
     kinds = sorted({type(law) for law in (*bandit.rewards, *bandit.costs)}, key=lambda kind: kind.__qualname__)
     halves = (bandit.rewards, bandit.costs, *(bandit.linear or ()))
     if len(halves) == 2 and all(map(ours, kinds)):
@@ -39,7 +45,11 @@ def _fields(kind):
 
 
 @functools.cache
-def common():
-    """Digest of the declared number of results and of the versions that they rest on."""
+def common() -> bytes:
+    """Digest of the declared number of results and of the versions that they rest on.
+
+    >>> len(common())
+    16
+    """
     versions = [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES]
     return digest(RESULTS, versions, platform.python_version_tuple()[:2])

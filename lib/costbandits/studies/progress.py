@@ -16,8 +16,6 @@ VARIABLE = "COSTBANDITS_PROGRESS"
 def announce(weights: dict[str, float]) -> None:
     """Tell the watcher what will be simulated: dict label -> share of the work (any unit).
 
-    Examples
-    --------
     >>> cb.progress.announce({"ten arms": 10, "a hundred arms": 100})
     """
     _write({"announced": {label: float(weight) for label, weight in weights.items()}})
@@ -34,8 +32,6 @@ def _write(message):
 class Steps:
     """Count finished replications of one study; `label` None is silent.
 
-    Examples
-    --------
     >>> with Steps(None, total=3) as steps:
     ...     steps.step(2)
     >>> steps.done

@@ -23,8 +23,6 @@ FORMAT = 1
 class StoreError(RuntimeError):
     """The store cannot be used; the message says why and what to do.
 
-    Examples
-    --------
     >>> issubclass(cb.StoreError, RuntimeError)
     True
     """
@@ -33,10 +31,7 @@ class StoreError(RuntimeError):
 class Store:
     """A mapping from a digest to a dict of arrays.
 
-    Parameters
-    ----------
-    path : str or path
-        The file, made with its folder if absent.
+    `path` is the file, made with its folder if absent.
 
     Raises
     ------

@@ -1,5 +1,6 @@
 """A study: all that decides its results, and how one of its replications is played."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,7 +23,13 @@ OUT_OF_BOUNDS, TOO_SHORT = "out of bounds", -1     # what Numba and NumPy say of
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that decides the results, apart from how they are computed."""
+    """Everything that decides the results, apart from how they are computed: as `cb.simulate` takes it.
+
+    >>> study = Study({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(20), seed=0, fractions=np.array([1.0]),
+    ...               max_rounds=1000)
+    >>> study.play(replication=0, labels=["m"])["m"]["spent"]
+    array([20.])
+    """
 
     policies: dict
     bandits: object
@@ -35,7 +42,7 @@ class Study:
     arms: int | None = None    # K, once the first instance has shown it
     checked: set = field(default_factory=set, compare=False, repr=False)
 
-    def instance(self, replication):
+    def instance(self, replication: int) -> tuple[Bandit, StopRule]:
         """The bandit and stop rule of a replication, checked."""
         bandit = self.bandits
         if not isinstance(bandit, Bandit):
@@ -56,7 +63,7 @@ class Study:
         self._check_laws(bandit)
         return bandit, stop
 
-    def example(self):
+    def example(self) -> Bandit:
         """The first instance, made twice: it must come from `rng` alone, or what was played could not be looked up.
 
         What is the reader's own is tried out on it: laws, and what policies are told and remember.
@@ -80,7 +87,7 @@ class Study:
         return self.instance(0)
 
     @cached_property
-    def origin(self):
+    def origin(self) -> bytes:
         """Digest of the seed, and of the bandit and the stop rule of replication 0."""
         bandit, stop = self._specimen
         return fingerprint.digest(self.seed, stop, keys.instance(bandit))
@@ -110,12 +117,12 @@ class Study:
         study = (self.fractions, self.max_rounds, self.seed, reduce, makers, stop)
         return policies, fingerprint.digest(study, keys.instance(bandit), keys.common())
 
-    def keys(self, replication):
+    def keys(self, replication: int) -> dict[str, bytes]:
         """What a finished replication of each policy is filed under in the store."""
         policies, rest = self._parts
         return {label: fingerprint.digest(policy, rest, replication) for label, policy in policies.items()}
 
-    def play(self, replication, labels):
+    def play(self, replication: int, labels: Iterable[str]) -> dict[str, dict[str, np.ndarray]]:
         """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
         bandit, stop = self.instance(replication)
         order = stream(self.seed, replication, ORDER).permutation(bandit.K)

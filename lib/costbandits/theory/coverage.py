@@ -89,8 +89,6 @@ def ratio_bounds_public_code(reward_mean: ArrayLike, cost_mean: ArrayLike, n: Ar
     Parameters and returned value as for `ratio_bounds`; infinite at a cost mean of 0, where the
     script draws again, and where UCB-SC's formula asks for the root of a negative number.
 
-    Examples
-    --------
     >>> round(float(ratio_bounds_public_code(0.5, 0.5, n=100)["ω-UCB"]), 2)
     1.74
     """

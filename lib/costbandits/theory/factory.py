@@ -85,8 +85,6 @@ def guarantee(factor: float, margin: float) -> float:
 
     Parameters as in `flip`.
 
-    Examples
-    --------
     >>> guarantee(factor=2.0, margin=0.5)
     38.0
     """
@@ -101,16 +99,9 @@ def law(p: float, factor: float, margin: float) -> Law:
     leads there is geometric. (C p)^i and i less its drift are martingales; they give the probabilities of the two ends
     and the expected length. Phases are summed until a further one has a probability below 1e-16.
 
-    Parameters
-    ----------
-    p : float
-        Probability of heads, in [0, 1). Above (1 - margin) / factor it is not what the factory was made for. There
-        C p may be 1 in some phase, where the formulas divide by 0.
-    factor, margin : float
-        As in `flip`.
+    p, the probability of heads, is in [0, 1). Above (1 - margin) / factor it is not what the factory was made for:
+    there C p may be 1 in some phase, where the formulas divide by 0. `factor` and `margin` as in `flip`.
 
-    Examples
-    --------
     >>> np.round(law(0.2, factor=2.0, margin=0.5), 3)
     array([ 0.4  , 11.307])
     """

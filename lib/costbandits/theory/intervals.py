@@ -88,8 +88,6 @@ def asymmetry(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,
 
     Parameters are those of `asymmetric_interval`, with eta and z above 0: an interval without width has no asymmetry.
 
-    Examples
-    --------
     >>> round(asymmetry(0.1, n=100, z=1.96), 3)
     -0.248
     """
@@ -163,15 +161,8 @@ def worst_miss(n: int, z: float, low: float = 0.0, high: float = 1.0) -> tuple[f
     with p (the ratio of its two derivatives is monotone). So the supremum is approached at a crossing, from the side
     where one more outcome misses, or taken at low or high. It is exact up to rounding.
 
-    Parameters
-    ----------
-    n, z : int, float
-        As in `bernoulli_miss`.
-    low, high : float
-        Range of p, 0 <= low < high <= 1.
+    n and z as in `bernoulli_miss`; `low` and `high`, 0 <= low < high <= 1, are the range of p.
 
-    Examples
-    --------
     >>> np.round(worst_miss(100, 1.96), 3)
     array([0.162, 0.002])
     """
@@ -188,17 +179,9 @@ def bernoulli_ratio_miss(p_reward: float, p_cost: float, n: int, z: float) -> fl
     """Exact probability that the true ratio exceeds Omega = upper bound of the reward / lower bound of the cost.
 
     Rewards and costs are independent Bernoulli, n outcomes of each, eta = 1 (Theorems 2 and 3). Outcomes without any
-    cost have an infinite Omega, which nothing exceeds.
+    cost have an infinite Omega, which nothing exceeds. The expectations are in [0, 1] (reward) and (0, 1] (cost); n and
+    z as in `bernoulli_miss`.
 
-    Parameters
-    ----------
-    p_reward, p_cost : float
-        Expectations, in [0, 1] and (0, 1].
-    n, z : int, float
-        As in `bernoulli_miss`.
-
-    Examples
-    --------
     >>> round(bernoulli_ratio_miss(0.5, 0.5, n=100, z=1.96), 4)
     0.0028
     """

@@ -143,8 +143,6 @@ def greedy(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:
 
     Tran-Thanh et al., section 3.1; arms of equal density in order of position. Parameters and result as in `knapsack`.
 
-    Examples
-    --------
     >>> greedy([3, 2], [2, 1.5], budget=5).counts
     array([2, 0])
     """
@@ -156,8 +154,6 @@ def fractional(values: ArrayLike, costs: ArrayLike, budget: float) -> float:
 
     Tran-Thanh et al., section 3.1; parameters as in `knapsack`, result in units of reward.
 
-    Examples
-    --------
     >>> fractional([3, 2], [2, 1.5], budget=5)
     7.5
     """
@@ -170,8 +166,6 @@ def rounded(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:
 
     "Fractional relaxation based" in Tran-Thanh et al., section 3.1. Parameters and result as in `knapsack`.
 
-    Examples
-    --------
     >>> rounded([3, 2], [2, 1.5], budget=5).counts
     array([2, 0])
     """

@@ -80,17 +80,9 @@ def _counts(name, pulls, K):
 def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
     """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget, in units of reward.
 
-    sum_i mu^c_i Delta_i E[n_i] + gamma, gamma the best ratio.
+    sum_i mu^c_i Delta_i E[n_i] + gamma, gamma the best ratio. The bandit as in `gaps`; `pulls`, of shape (..., K), are
+    E[n_i], expected pulls of each arm until the budget is crossed, the crossing pull included.
 
-    Parameters
-    ----------
-    bandit : Bandit
-        As in `gaps`.
-    pulls : array of shape (..., K)
-        E[n_i], expected pulls of each arm until the budget is crossed, the crossing pull included.
-
-    Examples
-    --------
     >>> float(lemma_1(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), pulls=[40, 10]))
     7.0
     """
@@ -101,15 +93,9 @@ def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
 def lemma_4(bandit: Bandit, wrong_pulls: float) -> float:
     """Lemma 4 (Xia et al.): Delta_max E[tau] + gamma, the same with every wrong pull at the highest price.
 
-    Parameters
-    ----------
-    bandit : Bandit
-        As in `gaps`; of a linear bandit the arms are the vertices.
-    wrong_pulls : float
-        E[tau], expected pulls of all arms but the best.
+    The bandit as in `gaps` (the arms of a linear one are its vertices); `wrong_pulls` is E[tau], expected pulls of all
+    arms but the best.
 
-    Examples
-    --------
     >>> lemma_4(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), wrong_pulls=10)
     12.0
     """
@@ -240,8 +226,6 @@ def chance_failures(K: int) -> float:
     Reward and cost of two arms, each on the side that can mislead; after K first pulls (K, the number of arms, is 2 or
     more) an arm has at most t - K before round t. Stands where Theorem 3 (Xia et al.) has 3.
 
-    Examples
-    --------
     >>> round(chance_failures(K=2), 3)
     0.479
     """
@@ -273,17 +257,9 @@ def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float)
 def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """Delta_i mu^c_i / (2 + 2 / lambda + Delta_i): below this eps a worse arm stops looking best (Xia et al., S1-4).
 
-    An array of shape (K,), 0 for the best arms.
+    An array of shape (K,), 0 for the best arms. The bandit as in `gaps`; `min_cost` is lambda, at most the smallest
+    expected cost, which is the default.
 
-    Parameters
-    ----------
-    bandit : Bandit
-        As in `gaps`.
-    min_cost : float, optional
-        lambda, at most the smallest expected cost, which is the default.
-
-    Examples
-    --------
     >>> printed_width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.071])
     """
@@ -300,8 +276,6 @@ def width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
 
     Parameters and result as in `printed_width`.
 
-    Examples
-    --------
     >>> width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.093])
     """
@@ -320,15 +294,8 @@ def tail(budget: float, min_cost: float) -> float:
     """T(B) (Xia et al., Eq. 8) with the smallest expected cost, L(B) (Eq. 12) with lambda: rounds after 2 B / min_cost.
 
     exp(-mu (B - mu)^2 / B) + (3 B / mu) exp(-B mu / 2) + exp(1 - 2 B mu) / mu^2. An upper bound of the expected rounds
-    from B = mu on; `excess_rounds` of `bounds.omega_ucb` is a smaller one.
+    from B = mu on; `excess_rounds` of `bounds.omega_ucb` is a smaller one. B is above 0, and mu (`min_cost`) in (0, 1].
 
-    Parameters
-    ----------
-    budget, min_cost : float
-        B above 0, and mu in (0, 1].
-
-    Examples
-    --------
     >>> round(tail(budget=20, min_cost=0.5), 3)
     0.809
     """
@@ -374,8 +341,6 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
 
     Parameters and result as in `theorem_3`; the budget at least the smallest expected cost.
 
-    Examples
-    --------
     >>> round(theorem_3_sharper(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
     960
     """
@@ -396,15 +361,9 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
 def informative_from(bound: Callable[[float], float], best_ratio: float) -> float:
     """The budget from which on a bound of the regret stays below (B + 1) gamma, all that a policy can miss.
 
-    In units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30.
+    In units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30. `bound` takes a
+    budget to a bound; `best_ratio` is gamma, above 0.
 
-    Parameters
-    ----------
-    bound, best_ratio : callable, float
-        Budget -> bound; gamma, above 0.
-
-    Examples
-    --------
     >>> round(informative_from(lambda budget: 100 * np.log(budget), best_ratio=1.0))
     646
     """

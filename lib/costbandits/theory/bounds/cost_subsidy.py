@@ -77,8 +77,6 @@ def _family_means(theta, p, epsilon):
 def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
     """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), in nats; p and q in (0, 1), scalars or arrays.
 
-    Examples
-    --------
     >>> round(float(divergence(0.25, 0.5)), 4)
     0.1308
     """
@@ -90,17 +88,9 @@ def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
 def lemma_1(K: int, horizon: int, p: float) -> float:
     """Lemma 1 (Sinha et al.) with the constant of its proof: epsilon T / 2 - epsilon^4 T^2 / (4 p K (1 - epsilon)).
 
-    No policy's regret is smaller on all of Phi_(0, p, epsilon), with epsilon = (p / 2) (K / T)^(1/3) and alpha = 0.
+    No policy's regret is smaller on all of Phi_(0, p, epsilon), with epsilon = (p / 2) (K / T)^(1/3) and alpha = 0. K
+    is the number of expensive arms, the horizon T at least K, and p in (0, 1/2].
 
-    Parameters
-    ----------
-    K, horizon : int
-        Number of expensive arms; T, rounds, at least K.
-    p : float
-        In (0, 1/2].
-
-    Examples
-    --------
     >>> round(lemma_1(K=2, horizon=10_000, p=0.5), 1)
     71.9
     """
@@ -113,15 +103,9 @@ def theorem_2(K: int, horizon: int, alpha: float) -> float:
     """Theorem 2 (Sinha et al.) with the constant of its proof: 0.004 (1 - alpha)^2 K^(1/3) T^(2/3).
 
     Lemma 1 with p = (1 - alpha) / 3, over the 9.5 C / delta coins that a Bernoulli factory takes in place of one, where
-    C = 1 / (1 - alpha) and delta = 1/2. For alpha = 0 no factory is needed: Lemma 1 with p = 1/2.
+    C = 1 / (1 - alpha) and delta = 1/2. For alpha = 0 no factory is needed: Lemma 1 with p = 1/2. K and T as in
+    `lemma_1`; alpha, in [0, 1), is the share of the best reward that may be lost.
 
-    Parameters
-    ----------
-    K, horizon, alpha : int, int, float
-        As in `lemma_1`; the share of the best reward that may be lost, in [0, 1).
-
-    Examples
-    --------
     >>> round(theorem_2(K=2, horizon=10_000, alpha=0.1), 2)
     2.07
     """
@@ -137,15 +121,9 @@ def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weigh
     (1 - w) epsilon T - ((1 - w) epsilon T)^2 kl / (8 K (w - (1 - w) epsilon)), negative where T is too large for so
     large an epsilon.
 
-    Parameters
-    ----------
-    K, horizon, alpha
-        As in `theorem_2`.
-    p, epsilon, weight : float
-        As in `family`; in (0, 1), and above epsilon / (1 + epsilon).
+    K, T and alpha as in `theorem_2`, p and epsilon as in `family`; the weight is in (0, 1), above epsilon / (1 +
+    epsilon).
 
-    Examples
-    --------
     >>> round(floor_on(K=2, horizon=1000, alpha=0.1, p=0.4, epsilon=0.05), 2)
     24.49
     """
@@ -171,8 +149,6 @@ def theorem_2_repaired(K: int, horizon: int, alpha: float) -> Floor:
     `floor_on` with weight 1/3 and expensive arms of means (1 - e) / 2 and (1 + e) / 2, at the best e. Parameters as in
     `theorem_2`.
 
-    Examples
-    --------
     >>> np.round(theorem_2_repaired(K=2, horizon=10_000, alpha=0.1), 2)
     array([210.07,   0.43,   0.04])
     """
@@ -302,8 +278,6 @@ def theorem_1(K: int, horizon: int, alpha: float, shift: float, prior_sd: float 
     T g(K) / 4 at the end of the proof holds. The paper leaves s open; g falls with it, and the bound is largest where
     both agree. Parameters as in `theorem_1_repaired`; `shift` is above 0.
 
-    Examples
-    --------
     >>> round(theorem_1(K=2, horizon=1000, alpha=0.1, shift=0.1), 1)
     17.4
     """
@@ -322,8 +296,6 @@ def ucb_share(alpha: float) -> float:
 
     The radii keep T_1 = (1 - alpha)^2 T_0, so that it is (1 - alpha)^2 / (1 + (1 - alpha)^2).
 
-    Examples
-    --------
     >>> ucb_share(alpha=0.5)
     0.2
     """
@@ -393,8 +365,6 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
     R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is the sum of the radii of the pulled arms, twice. Unknown
     costs add R once more, to the cost. Parameters and result as in `theorem_3`.
 
-    Examples
-    --------
     >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))
     array([6622.,  585.])
     """
@@ -412,8 +382,6 @@ def best_pulls(K: int, horizon: int, alpha: float) -> float:
     It is ((1 - alpha) T sqrt(2 log T) / ((2 - alpha) K))^(2/3). With it the bound grows like
     ((1 - alpha) T)^(2/3) (K log T)^(1/3): the logarithm has the power 1/3, not 1/2. Parameters as in `theorem_3`.
 
-    Examples
-    --------
     >>> round(best_pulls(K=2, horizon=10_000, alpha=0.1))
     469
     """
@@ -429,8 +397,6 @@ def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) ->
     first two factors, and is excluded only if its own confidence bound fails. It is 0 if there is no such instance,
     because the radius exceeds 1. Parameters as in `theorem_3`.
 
-    Examples
-    --------
     >>> round(etc_floor(K=2, horizon=10_000, alpha=0.1))
     2193
     """
@@ -445,8 +411,6 @@ def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
 
     Parameters as in `theorem_3`, but `pulls` is a whole number.
 
-    Examples
-    --------
     >>> etc_hard(K=2, horizon=10_000, alpha=0.1, pulls=100).reward_means.round(3)
     array([0.514, 1.   ])
     """
@@ -460,15 +424,8 @@ def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
 def informative_from(K: int, alpha: float, bound: Callable[[int, int, float], Regrets] = theorem_3) -> int:
     """The first T, from 100 K on, at which a bound is below (1 - alpha) T: always pulling the cheapest arm keeps that.
 
-    Parameters
-    ----------
-    K, alpha : int, float
-        As in `theorem_3`.
-    bound : callable
-        (K, T, alpha) -> Regrets; its total over T falls, once T is above 100 K.
+    K and alpha as in `theorem_3`; `bound` is (K, T, alpha) -> Regrets, whose total over T falls once T is above 100 K.
 
-    Examples
-    --------
     >>> informative_from(2, alpha=0.5, bound=lambda K, T, alpha: Regrets(T**0.5, 100 * K))
     443
     """
@@ -517,17 +474,9 @@ def _whole_pulls(T, pulls):
 def sees_from(means: ArrayLike, alpha: float, at_once: bool = False) -> float:
     """The first T at which CS-ETC excludes a cheap arm that is not good enough, if estimates equal means; ours.
 
-    A whole number, or inf if the cheap arm is good enough.
+    A whole number, or inf if the cheap arm is good enough. Means and alpha as in `leaves`; `at_once` says whether right
+    after the exploration, when the cheap arm has tau pulls, or by the end, when it has T - tau.
 
-    Parameters
-    ----------
-    means, alpha
-        As in `leaves`.
-    at_once : bool
-        Whether right after the exploration, when the cheap arm has tau pulls, or by the end, when it has T - tau.
-
-    Examples
-    --------
     >>> sees_from((0.25, 0.75), alpha=0.0)
     1738
     """
@@ -550,8 +499,6 @@ def consistency(reward_means: ArrayLike, costs: ArrayLike) -> float:
 
     Takes K means and K costs; infinite if two arms differ in cost alone.
 
-    Examples
-    --------
     >>> consistency([0.25, 0.75], [0.0, 1.0])
     2.0
     """
@@ -566,13 +513,8 @@ def theorem_4(K: int, horizon: int, delta: float) -> Regrets:
     more expensive arm is better than the optimal one, as with alpha = 0, and false in general. Both have K + 2 / T
     more, for the last pull of each arm and for confidence bounds that fail.
 
-    Parameters
-    ----------
-    K, horizon, delta : int, int, float
-        As in `theorem_3`; as in `consistency`, above 0.
+    K and T as in `theorem_3`, delta as in `consistency`, above 0.
 
-    Examples
-    --------
     >>> np.round(theorem_4(K=2, horizon=10_000, delta=2))
     array([1216., 2430.])
     """
@@ -584,15 +526,9 @@ def theorem_4(K: int, horizon: int, delta: float) -> Regrets:
 def ucb_two_arms(horizon: int, alpha: float, margin: float) -> float:
     """Upper bound of CS-UCB's expected pulls of the expensive one of two arms if the cheap one is good enough; ours.
 
-    1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, and never more than T.
+    1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, and never more than T. T is 2 or more, alpha in [0, 1), and g (`margin`),
+    by how much the cheap arm's mean exceeds the tolerated reward, above 0.
 
-    Parameters
-    ----------
-    horizon, alpha, margin : int, float, float
-        T, 2 or more; in [0, 1); g, by how much the cheap arm's mean exceeds the tolerated reward, above 0.
-
-    Examples
-    --------
     >>> round(ucb_two_arms(10_000, alpha=0.1, margin=0.25))
     956
     """
@@ -606,8 +542,6 @@ def counterexample() -> Bandit:
     Means 0.82, 0.9 and 0.5 at costs 0, 0.4 and 1: arm 0 is optimal by a margin of 0.01. Arm 2 is pulled once and never
     again, so that its upper bound stays at 1 and the bar at 0.9, which arm 1 takes and arm 0 does not.
 
-    Examples
-    --------
     >>> counterexample().cost_means
     array([0. , 0.4, 1. ])
     """
@@ -620,8 +554,6 @@ def counterexample_pulls(horizon: int) -> float:
     (1 - 2 / T^2) (T - 2 - 8 log T / 0.08^2): while the confidence bounds hold, arm 0 is pulled only if its radius is at
     least half of the 0.08 that it is below the bar.
 
-    Examples
-    --------
     >>> round(counterexample_pulls(100_000))
     85607
     """
@@ -635,17 +567,9 @@ def commit_once(means: ArrayLike, alpha: float, horizon: int, pulls: int | None 
     """Expected regrets of committing once, on two Bernoulli arms of which the first is free; exact.
 
     tau pulls of each arm; then the cheap one for good if its upper bound is at least 1 - alpha times the larger lower
-    bound, else the expensive one (Sinha et al., section 4, last paragraph).
+    bound, else the expensive one (Sinha et al., section 4, last paragraph). Parameters as in `leaves`; `price`, the
+    cost of the expensive arm, is in [0, 1].
 
-    Parameters
-    ----------
-    means, alpha, horizon, pulls
-        As in `leaves`.
-    price : float
-        Cost of the expensive arm, in [0, 1].
-
-    Examples
-    --------
     >>> np.round(commit_once((0.5, 0.9), alpha=0.1, horizon=5000), 1)
     array([1493.,    0.])
     """

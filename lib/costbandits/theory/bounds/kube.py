@@ -100,8 +100,6 @@ def fractional_kube(reward_means: ArrayLike, costs: ArrayLike, budget: float) ->
 
     Parameters, result and reservations as in `kube`.
 
-    Examples
-    --------
     >>> round(fractional_kube([0.75, 0.5], [1, 2], budget=100))
     191
     """
@@ -141,8 +139,6 @@ def chance_failures(first_round: int) -> float:
     Stands where the paper has pi^2 / 3, which comes from summing 2 t^-4 over t^2 pairs of pull counts (Eq. 27); the
     two events concern one arm each, so t - 1 counts each suffice. `first_round` is 2 or more.
 
-    Examples
-    --------
     >>> round(chance_failures(3), 4)
     0.1145
     """
@@ -162,13 +158,8 @@ def off_leader_pulls(costs: ArrayLike, budget: float) -> float:
     does not lead is drawn with probability at most min(1, q / k), q = (c_max / c_min)^2. Over k = 1, 2, ..., n that
     sums to at most q + q ln(n / q) for n = B / c_min >= q, and to q ln n + 1 for every n >= 1.
 
-    Parameters
-    ----------
-    costs, budget : sequence of K floats, float
-        Costs of a pull and B, all above 0.
+    Costs of a pull (K floats) and B are above 0.
 
-    Examples
-    --------
     >>> round(off_leader_pulls([1, 2], budget=100), 1)
     16.9
     """
@@ -182,8 +173,6 @@ def off_leader_cost(costs: ArrayLike, budget: float) -> float:
     The integral of min(1, c_max / x) over 0 < x < B, which is c_max (1 + ln(B / c_max)) from B = c_max on, in units of
     cost. Parameters as in `off_leader_pulls`.
 
-    Examples
-    --------
     >>> round(off_leader_cost([1, 2], budget=100), 1)
     9.8
     """
@@ -220,8 +209,6 @@ def kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> fl
 
     Parameters and unit as in `kube`, but costs of any scale.
 
-    Examples
-    --------
     >>> round(kube_sharper([0.75, 0.5], [1, 2], budget=100))
     45
     """
@@ -234,8 +221,6 @@ def fractional_kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: f
     As `kube_sharper`, with mu* min(1, B / c*) in place of the last term. Holds for the policy that pulls the densest
     affordable arm: once I* is not affordable, less than c* is left to waste.
 
-    Examples
-    --------
     >>> round(fractional_kube_sharper([0.75, 0.5], [1, 2], budget=100))
     39
     """

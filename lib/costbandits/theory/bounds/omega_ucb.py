@@ -39,13 +39,8 @@ def _bandit_means(bandit):
 def alpha(t: ArrayLike, rho: float) -> float | np.ndarray:
     """1 - sqrt(1 - t^-rho), the probability of Theorem 3 (Heyden et al.), without cancellation for large t.
 
-    Parameters
-    ----------
-    t, rho : float or array, float
-        Rounds, at least 1; exploration, above 0.
+    t, rounds, is at least 1, a number or an array; rho, exploration, above 0.
 
-    Examples
-    --------
     >>> alpha([10, 100], rho=1.0).round(4)
     array([0.0513, 0.005 ])
     """
@@ -128,8 +123,6 @@ def minimum_plays_corrected(reward_mean: ArrayLike, cost_mean: ArrayLike, best_r
 
     Parameters and result as in `minimum_plays`.
 
-    Examples
-    --------
     >>> round(float(minimum_plays_corrected(0.1, 0.9, best_ratio=1.0, tau=1000, rho=1.0)), 1)
     86.3
     """
@@ -180,8 +173,6 @@ def xi(tau: int, K: int, rho: float) -> float:
 def xi_bound(tau: int, K: int, rho: float) -> float:
     """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22); arguments as in `xi`.
 
-    Examples
-    --------
     >>> round(xi_bound(tau=1000, K=10, rho=1.0), 3)
     5.096
     """
@@ -197,8 +188,6 @@ def xi_bound(tau: int, K: int, rho: float) -> float:
 def asymptotic_exponent(rho: float) -> float:
     """The power of the budget in Theorem 6 (Heyden et al.): 1 - rho below rho = 1, else 0, meaning log B.
 
-    Examples
-    --------
     >>> asymptotic_exponent(rho=0.25)
     0.75
     """
@@ -240,13 +229,8 @@ def excess_rounds(budget: float, min_cost: float) -> float:
     B; each costs at least mu = mu_min on average given the past, so by Chernoff's method this has probability at most
     exp(-t kl(B / t, mu)). The exponent is convex in t: from tau_B on the terms shrink at least geometrically.
 
-    Parameters
-    ----------
-    budget, min_cost : float
-        B, in units of cost, at least `min_cost`: the smallest expected cost of a pull, in (0, 1].
+    The budget B, in units of cost, is at least `min_cost`, the smallest expected cost of a pull, in (0, 1].
 
-    Examples
-    --------
     >>> round(excess_rounds(budget=10, min_cost=0.5), 3)
     0.016
     """
@@ -292,17 +276,9 @@ def regret(bandit: Bandit, budget: float, rho: float, eta_reward: ArrayLike = 1.
     """Theorem 5 (Heyden et al., Eq. 3): upper bound of the regret, with our constant in X(B).
 
     sum_k Delta_k (1 + n*_k(tau_B) + xi(tau_B, rho)) + X(B) sum_k Delta_k + 2 mu^r_1 / mu^c_1 with
-    tau_B = floor(2 B / mu_min). It inherits Theorem 4 and is false where that is.
+    tau_B = floor(2 B / mu_min). It inherits Theorem 4 and is false where that is. B, in units of cost, must be so large
+    that tau_B is at least the number of arms; the rest as in `suboptimal_plays`.
 
-    Parameters
-    ----------
-    bandit, rho, eta_reward, eta_cost
-        As in `suboptimal_plays`.
-    budget : float
-        B, in units of cost; large enough that tau_B is at least the number of arms.
-
-    Examples
-    --------
     >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
     >>> round(regret(bandit, budget=100, rho=1.0).total)
     443
@@ -414,15 +390,8 @@ def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     where mu_best is the best arm's expected cost. The largest such value over arms and levels h, and 0 where nothing
     follows (no other arm with a ratio above 2, or two best arms).
 
-    Parameters
-    ----------
-    bandit : Bandit
-        Bernoulli rewards and costs.
-    tau, rho : int, float
-        As in `xi`.
+    The bandit has Bernoulli rewards and costs; tau and rho as in `xi`.
 
-    Examples
-    --------
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_plays(trap, tau=10**6, rho=0.25), 2)
     222.22
@@ -446,8 +415,6 @@ def locked_exponent(bandit: Bandit, rho: float) -> float:
     as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows `asymptotic_exponent(rho)`: a
     larger value contradicts it. Parameters as in `locked_plays`.
 
-    Examples
-    --------
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_exponent(trap, rho=0.25), 3)
     0.616

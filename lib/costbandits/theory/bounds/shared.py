@@ -9,8 +9,6 @@ import numpy as np
 def first_from(holds: Callable[[int], bool], start: int, most: int) -> float:
     """The first whole number from `start` on at which `holds`, which then goes on holding; inf if none up to `most`.
 
-    Examples
-    --------
     >>> first_from(lambda n: n**2 > 50, start=1, most=1000)
     8
     """
@@ -28,8 +26,6 @@ def first_from(holds: Callable[[int], bool], start: int, most: int) -> float:
 def steepest(heights: np.ndarray, places: np.ndarray) -> float:
     """The largest |difference of heights| / |difference of places| of two points; infinite above the same place.
 
-    Examples
-    --------
     >>> steepest(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.5]))
     2.0
     """

@@ -173,13 +173,8 @@ def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True)
 def omega(gap: ArrayLike, rate: float) -> float | np.ndarray:
     """omega as a function of the smallest cost gap or of its lower bound delta^L_min (Elumar et al., Eq. 6).
 
-    Parameters
-    ----------
-    gap, rate : float (or array), float
-        The cost gap, in [0, 1]; c, in (0, 1].
+    The cost gap, a number or an array, is in [0, 1], and c (`rate`) in (0, 1].
 
-    Examples
-    --------
     >>> float(omega(0.5, rate=0.5))
     0.25
     """
@@ -193,8 +188,6 @@ def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, flo
     It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely. Parameters as
     in `omega`; returns a pair of its results.
 
-    Examples
-    --------
     >>> np.round(omega_interval(0.5, rate=0.5), 3)
     array([0.111, 0.25 ])
     """
@@ -230,17 +223,9 @@ def regret(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon:
     """Theorem 3.2 (Elumar et al., Eq. 11) as printed: upper bound of SUAK's regret.
 
     Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
-    then has no gap: that is so whenever a single arm is the best mixture.
+    then has no gap: that is so whenever a single arm is the best mixture. Means and c as in `bases`; T, rounds, is 1 or
+    more.
 
-    Parameters
-    ----------
-    reward_means, cost_means, rate
-        As in `bases`.
-    horizon : int
-        T, rounds; 1 or more.
-
-    Examples
-    --------
     >>> round(regret([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
     23940168
     """
@@ -269,8 +254,6 @@ def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: f
     Parameters as in `regret`, whose first term it replaces. In units of reward; infinite if two bases are best, or an
     arm costs c.
 
-    Examples
-    --------
     >>> round(wrong_bases_repaired([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000))
     71623
     """
@@ -309,15 +292,8 @@ def _layers(limits):
 def informative_from(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, bound: Callable = regret) -> float:
     """The first horizon at which a bound is below T r*, more than which no policy can lose; inf if the bound is.
 
-    Parameters
-    ----------
-    reward_means, cost_means, rate
-        As in `bases`.
-    bound : callable
-        Like `regret`; its result, or the `total` of its result, grows like log T.
+    Means and c as in `bases`; `bound` is like `regret`: its result, or the `total` of that, grows like log T.
 
-    Examples
-    --------
     >>> informative_from([0.75, 0.5], [0.75, 0.25], rate=0.5, bound=lambda *arguments: 100)
     161
     """
@@ -341,8 +317,6 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     paper says: other models, other constants. Parameters as in `regret`. A row per work: its `model`, and `value`, in
     units of reward.
 
-    Examples
-    --------
     >>> table_1([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).value.round().to_numpy()[:2]
     array([3759.,   32.])
     """
