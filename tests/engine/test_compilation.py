@@ -59,7 +59,11 @@ def test_a_clone_finds_what_another_has_compiled(tmp_path):
     loops = two / "costbandits/engine/loops.py"
     loops.write_text(loops.read_text().replace("SLACK = 1e-9", "SLACK = 2e-9"))
     assert start(two, **kept)[0] == 1            # the bells of BTS do not use it
-    assert start(one, **kept)[0] == 1            # which now is the other's: one file for each loop
+    assert start(one, **kept) == (2, told)       # they do not stand in each other's way
+    state = two / "costbandits/engine/state.py"  # kept files that name types which are gone are not opened
+    for path in two.rglob("*.py"):
+        path.write_text(path.read_text().replace("Outcomes", "Draws"))
+    assert "Draws" in state.read_text() and start(two, **kept) == (0, told)
 
 
 GONE = {"the cache": "_cache", "its file": "_cache_file", "its parts": "_impl"}

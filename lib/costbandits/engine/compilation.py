@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 import os
+import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -28,18 +29,32 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
     before = getattr(made, "_cache", None)
     try:
         made.enable_caching()
-        cache, part = made._cache, made._cache._impl
+        cache, stamp = made._cache, content(made.py_func)
         if nb.config.CACHE_DIR:
             # Numba's own folder there has a name that depends on the place of the source.
             cache._cache_path = os.path.join(nb.config.CACHE_DIR, made.py_func.__module__)
             os.makedirs(cache._cache_path, exist_ok=True)
-        cache._cache_file = type(cache._cache_file)(cache._cache_path, part.filename_base, content(made.py_func))
-        if holds_a_rule and part.check_cachable:
+        name = f"{made.py_func.__module__}.{made.py_func.__qualname__}-{stamp[:16]}.{sys.implementation.cache_tag}"
+        cache._cache_file = _forgiving(type(cache._cache_file))(cache._cache_path, name, stamp)
+        if holds_a_rule and cache._impl.check_cachable:
             # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
-            part.check_cachable = lambda result: True
+            cache._impl.check_cachable = lambda result: True
     except AttributeError as error:
         made._cache = before
         _warn_once(str(error))
+
+
+@functools.cache
+def _forgiving(file):
+    """Numba's class of a file of compiled code, which is empty where it names types that are gone since."""
+    class Kept(file):
+        def _load_index(self):
+            try:
+                return super()._load_index()
+            except (AttributeError, ImportError):
+                return {}
+
+    return Kept
 
 
 @functools.cache
