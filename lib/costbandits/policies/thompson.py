@@ -275,15 +275,10 @@ class BTS(ChoiceRule):
 
     A fractional outcome x in [0, 1] becomes a Bernoulli trial with probability x. There are no forced first pulls.
 
-    Parameters
-    ----------
-    naive : bool
-        Draw every arm in every round, as the definition says. By default the same law is played with few draws,
-        which is exact and usually ten times faster or more; the two use their random numbers differently, so runs
-        agree in distribution and not one by one.
+    If `naive`, every arm is drawn in every round, as the definition says. By default the same law is played with few
+    draws, which is exact and usually ten times faster or more; the two use their random numbers differently, so runs
+    agree in distribution and not one by one.
 
-    Examples
-    --------
     >>> cb.BTS().memory(K=10)       # successes of rewards and of costs, by arm; the last arm and its two sums
     23
     """
