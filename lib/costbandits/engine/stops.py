@@ -111,15 +111,8 @@ class AnytimeBudget(_Rounds):
     In a round in which an arm could cost too much, in floating point, that arm must not be pulled. A run ends after
     `horizon` rounds, whatever was spent; one too short to pull every arm is played like any other (`Runs.unpulled`).
 
-    Parameters
-    ----------
-    rate : float
-        What may be spent per round (c in the paper), in (0, 1].
-    horizon : int
-        Number of rounds (T).
+    `rate`, in (0, 1], is what may be spent per round (c in the paper); `horizon` is T.
 
-    Examples
-    --------
     >>> cb.AnytimeBudget(rate=0.25, horizon=1000).total
     250.0
     """

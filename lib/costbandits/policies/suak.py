@@ -453,14 +453,9 @@ class UCBSimplexSkip(_Anytime):
 class KnownMeans(_Anytime):
     """For comparison: the best base, by an agent who knows all means.
 
-    Parameters
-    ----------
-    threshold : float or None
-        The costly arm is pulled when at least this much may be spent, the cheap one else. None: independent draws from
-        the best mixture, whose spending wanders, so that more and more rounds must be skipped.
+    The costly arm is pulled when at least `threshold` may be spent, the cheap one else. With None the arms are drawn
+    from the best mixture, independently: the spending wanders, so that more and more rounds must be skipped.
 
-    Examples
-    --------
     >>> cb.KnownMeans(threshold=None)
     KnownMeans(threshold=None)
     """

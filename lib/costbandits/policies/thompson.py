@@ -62,6 +62,15 @@ class Tuning(NamedTuple):
 INFINITE = np.float64(inf).view(np.int64)
 
 
+def state(K: int) -> tuple[np.ndarray, np.record, np.ndarray]:
+    """The kernel's arrays before the first pull: of the arms, of the run, and room for the arms whose bells ring.
+
+    >>> [np.shape(part) for part in state(K=10)]
+    [(8, 10), (), (11,)]
+    """
+    return np.ones((RATE + 1, K)), new_record(RACE), np.zeros(K + 1, np.int64)
+
+
 @nb.njit(error_model="numpy")
 def chernoff(a, b, c, d, theta, side):
     """Exponent s and Chernoff's bound q on P(V > theta) (side = 1) or P(V < theta) (side = -1); (0, 1) if s misses.
@@ -266,15 +275,10 @@ class BTS(ChoiceRule):
 
     A fractional outcome x in [0, 1] becomes a Bernoulli trial with probability x. There are no forced first pulls.
 
-    Parameters
-    ----------
-    naive : bool
-        Draw every arm in every round, as the definition says. By default the same law is played with few draws,
-        which is exact and usually ten times faster or more; the two use their random numbers differently, so runs
-        agree in distribution and not one by one.
+    If `naive`, every arm is drawn in every round, as the definition says. By default the same law is played with few
+    draws, which is exact and usually ten times faster or more; the two use their random numbers differently, so runs
+    agree in distribution and not one by one.
 
-    Examples
-    --------
     >>> cb.BTS().memory(K=10)       # successes of rewards and of costs, by arm; the last arm and its two sums
     23
     """
@@ -297,6 +301,4 @@ class BTS(ChoiceRule):
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         if self.naive:
             return super().play(run, problem, rng)
-        # Before the first pull: the arms, the run, and room for the arms whose bells ring.
-        arms, race, rung = np.ones((RATE + 1, problem.K)), new_record(RACE), np.zeros(problem.K + 1, np.int64)
-        return run.play(bells, self.tuning, arms, race, rung, rng)
+        return run.play(bells, self.tuning, *state(problem.K), rng)
