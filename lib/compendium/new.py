@@ -24,12 +24,16 @@ FILES = {"claims.yaml": "claims/{name}.yaml", "quick.yaml": "params/quick/{name}
 # Wherever else a file of the name would meet another one.
 TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_{name}.py",
          "tests/**/test_bounds_{name}.py")
+# Lists that name every chapter or module: the new rows, and the line before which each stands.
+LISTS = {CHAPTERS: ["{name} @ tournament"],
+         "ARCHITECTURE.md": ["| `{name}` | the policies of the chapter of that name | @ | `thompson`",
+                             "| `bounds/{name}` | the bounds of that paper | @ | `bounds/shared`"]}
 TITLE = "The title of the chapter"
 REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four places are for you to edit:
-  lib/costbandits/policies/__init__.py      exports the policies
+  lib/costbandits/policies/__init__.py      exports the policies; tests/pins.py then pins them
   lib/costbandits/analysis/figures.py       gives each policy a colour (CASTS)
   CITATION.cff                              names the paper
-  CHANGELOG.md                              says what is new
+  README.md                                 has a row for it; CHANGELOG.md says that it is new
 Then `make test`, and `make all` for figures and ledger."""
 
 
@@ -93,15 +97,26 @@ def _notebook(text):
 
 
 def write(root, scratch, name, files):
-    """Move the files of a chapter from `scratch` into the project, and put it on the list: all, or nothing."""
+    """Move the files of a chapter from `scratch` into the project, and put it on its lists: all, or nothing."""
     root, moved = Path(root), []
+    lists = {file: (root / file).read_text(encoding="utf-8") for file in LISTS}
     try:
         for file in files:
             os.replace(scratch / file, root / file)
             moved.append(root / file)
-        chapters = (root / CHAPTERS).read_text(encoding="utf-8").rstrip("\n")
-        publication.replace(root / CHAPTERS, f"{chapters}\n{name}\n")
+        for file, rows in LISTS.items():
+            publication.replace(root / file, _with_rows(lists[file], [row.format(name=name) for row in rows]))
     except BaseException:
         for path in moved:
             path.unlink(missing_ok=True)
+        for file, text in lists.items():
+            (root / file).write_text(text, encoding="utf-8")
         raise
+
+
+def _with_rows(text, rows):
+    """A list with new rows, each before the line that begins with the text behind its `@`, or else at the end."""
+    lines = text.splitlines()
+    for row, _, place in (row.partition(" @ ") for row in rows):
+        lines.insert(next((i for i, line in enumerate(lines) if line.startswith(place)), len(lines)), row)
+    return "\n".join(lines) + "\n"

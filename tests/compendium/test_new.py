@@ -28,7 +28,8 @@ def empty(tmp_path, monkeypatch):
         path = tmp_path / file.format(name="kube" if "tests" not in file else "figures")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    (tmp_path / project.CHAPTERS).write_text("kube\n")
+    (tmp_path / project.CHAPTERS).write_text("kube\ntournament\n")
+    (tmp_path / "ARCHITECTURE.md").write_text("| `thompson` | x |\n| `bounds/shared` | y |\n")
     return tmp_path
 
 
@@ -71,7 +72,7 @@ def test_what_cannot_be_moved_as_a_whole_is_not_moved(empty, monkeypatch, failin
 
 @pytest.mark.slow
 def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path):
-    for part in ("lib", "tests", "notebooks", "params", "claims", "pyproject.toml"):
+    for part in ("lib", "tests", "notebooks", "params", "claims", "pyproject.toml", "ARCHITECTURE.md"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
     ours = {**os.environ, "PYTHONPATH": str(tmp_path / "lib")}
@@ -83,7 +84,8 @@ def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path
     made = run("compendium", "new", NAME, "--title", 'Mine: a "title"')
     assert made.returncode == 0, made.stderr
     assert made.stdout.strip() == new.REMAINS.format(name=NAME) and not list(tmp_path.glob("build/new/*/run-*"))
-    assert project.chapters(tmp_path) == [*project.chapters(ROOT), NAME]
+    chapters, at = project.chapters(ROOT), project.chapters(ROOT).index("tournament")
+    assert project.chapters(tmp_path) == [*chapters[:at], NAME, *chapters[at:]]
     assert set(project.claims(tmp_path, NAME)) == {f"{NAME}_1"} <= set(project.claims(tmp_path))
 
     notebook = nbformat.read(tmp_path / FILES[0], as_version=4)
@@ -92,7 +94,8 @@ def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path
     assert not any("skeleton" in (tmp_path / file).read_text().lower() for file in FILES)
     for check in (("ruff", "check", *(file for file in FILES if file.endswith(".py"))),
                   ("pytest", "--nbval", "--nbval-current-env", *FILES[:1], *FILES[-2:]),
-                  ("pytest", "tests/compendium/test_notebooks.py", "-k", NAME)):
+                  ("pytest", "tests/compendium/test_architecture.py"),
+                  ("pytest", "tests/compendium/test_notebooks.py", "tests/test_docs.py", "-k", NAME)):
         done = run(*check)
         assert done.returncode == 0, done.stdout
     assert "unchanged" in run("compendium", "refresh", NAME).stdout

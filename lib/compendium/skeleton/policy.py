@@ -9,7 +9,7 @@ from .base import IndexRule, index
 
 @index
 def skeleton(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    # An arm's index from the sums of its n pulls; t is the coming round. To be replaced by the paper's equation.
+    """An arm's index from the sums of its n pulls; t is the coming round. To be replaced by the paper's equation."""
     return inf if cost <= 0.0 else (reward + params[0] * sqrt(n * log(t))) / cost
 
 
@@ -21,6 +21,11 @@ class Skeleton(IndexRule):
     ----------
     alpha : float
         Exploration, above 0.
+
+    Examples
+    --------
+    >>> Skeleton(0.5)
+    Skeleton(alpha=0.5)
     """
 
     alpha: float = 1.0

@@ -78,8 +78,9 @@ def _content(function, seen):
     seen.add(function)
     code, inside = function.__code__, inspect.getclosurevars(function)
     yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames}"
-    yield from (repr(const) for const in code.co_consts
-                if const != function.__doc__ and not isinstance(const, types.CodeType))
+    # A docstring stands where a function without one has None.
+    yield from (repr(None if const == function.__doc__ else const) for const in code.co_consts
+                if not isinstance(const, types.CodeType))
     for name, value in sorted({**inside.globals, **inside.nonlocals}.items()):
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):

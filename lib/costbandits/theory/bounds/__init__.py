@@ -1,5 +1,9 @@
 """Each paper's theorems as functions that return the numbers they promise; one module per paper."""
 
-from . import budget_ucb, cost_subsidy, kube, omega_ucb, suak
+import importlib
+import pkgutil
 
-__all__ = ["budget_ucb", "cost_subsidy", "kube", "omega_ucb", "suak"]
+__all__ = sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+for _name in __all__:
+    importlib.import_module(f".{_name}", __name__)
