@@ -72,7 +72,7 @@ def test_what_cannot_be_moved_as_a_whole_is_not_moved(empty, monkeypatch, failin
 
 @pytest.mark.slow
 def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path):
-    for part in ("lib", "tests", "notebooks", "params", "claims", "pyproject.toml", "ARCHITECTURE.md"):
+    for part in ("lib", "tests", "notebooks", "params", "claims", "benchmarks", "pyproject.toml", "ARCHITECTURE.md"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
     ours = {**os.environ, "PYTHONPATH": str(tmp_path / "lib")}

@@ -22,7 +22,7 @@ def filled(text, values):
 def test_each_job_calls_a_target_of_the_makefile(values):
     *before, last = [filled(step["run"], values) for step in JOB["steps"] if "run" in step]
     assert last.removeprefix("make ") in TARGETS
-    assert [command.split()[:2] for command in before] == [["find", "lib"]]     # the times of sources, for Numba
+    assert not before
 
 
 def test_each_supported_python_and_each_kind_of_test_has_a_job():
