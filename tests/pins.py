@@ -9,6 +9,9 @@ show a change in the last bit of a formula, so the bits of indices, bounds and o
 
 import hashlib
 import json
+import platform
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +144,17 @@ def everything():
     return pins
 
 
+def versions():
+    """What the last bit of a logarithm or a root may hang on."""
+    return [platform.machine(), sys.platform, *(f"{name} {metadata.version(name)}" for name in ("numba", "numpy"))]
+
+
+def decisions(pins):
+    """The pins without those of bits that decide nothing yet: the same on other machines and with other versions."""
+    return {name: {part: value for part, value in pin.items() if part != "working"}
+            for name, pin in pins.items() if isinstance(pin, dict)}
+
+
 def summary(pins):
     """One digest of all pins."""
     return hashlib.blake2b(json.dumps(pins, sort_keys=True).encode(), digest_size=8).hexdigest()
@@ -157,7 +171,8 @@ def renew(path, found, results):
         raise SystemExit(f"RESULTS = {results} stands for other pins: raise it in studies/keys.py first. Changed: "
                          + "; ".join(changed))
     history = {**before["history"], str(results): summary(found)}
-    path.write_text(json.dumps({"history": history, "pins": found}, indent=1, sort_keys=True) + "\n")
+    made = {"history": history, "pins": found, "versions": versions()}
+    path.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
