@@ -151,7 +151,7 @@ def versions():
 
 def decisions(pins):
     """The pins without those of bits that decide nothing yet: the same on other machines and with other versions."""
-    return {name: {part: value for part, value in pin.items() if part != "working"}
+    return {name: {part: value for part, value in pin.items() if part not in ("working", "regret")}
             for name, pin in pins.items() if isinstance(pin, dict)}
 
 
