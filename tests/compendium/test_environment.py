@@ -133,6 +133,7 @@ print(cb.regret.budgeted(runs).shape, cb.paired(runs, "omega", "UCB1").ratio.low
 """
 
 
+@pytest.mark.slow
 def test_the_package_works_without_jupyter_and_without_the_compendium():
     path = os.pathsep.join([str(LIBRARY.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run([sys.executable, "-c", ALONE, *AROUND], capture_output=True, text=True,

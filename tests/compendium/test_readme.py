@@ -59,6 +59,7 @@ def test_commands_are_those_of_the_makefile():
     assert named and all(re.search(rf"^{name}:", makefile, re.M) for name in named)
 
 
+@pytest.mark.slow
 def test_the_example_runs(capsys):
     (example,) = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", TEXTS["README.md"], re.M | re.S)
     exec(example, {})

@@ -1,6 +1,7 @@
 """The rules and kernels are plain Python too: not compiled they play the identical trajectories."""
 
 
+import pytest
 from reference import POLICIES, bits, in_plain_python, small_study
 
 import costbandits as cb
@@ -23,5 +24,6 @@ def everything():
     return bits(small_study({**POLICIES, **mine}), "pulls", "rounds", "skips", "spent", "reward")
 
 
+@pytest.mark.slow
 def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_jit", "m.everything()") == everything()

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import costbandits as cb
 from costbandits.environments import polytopes
 
+pytestmark = pytest.mark.slow     # exhaustive checks
+
 
 def inequalities(low, high):
     """A box as normals and limits."""

@@ -112,6 +112,7 @@ def keys_of(lib):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_other_words_and_names_leave_every_key_as_it_is(tmp_path):
     shutil.copytree(LIBRARY, tmp_path / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
     changed = 0
@@ -124,6 +125,7 @@ def test_other_words_and_names_leave_every_key_as_it_is(tmp_path):
     assert theirs[1].startswith(str(tmp_path)) and theirs[0] == ours[0]
 
 
+@pytest.mark.slow
 def test_a_raised_number_changes_every_key(tmp_path):
     shutil.copytree(LIBRARY, tmp_path / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
     keys = tmp_path / "costbandits/studies/keys.py"

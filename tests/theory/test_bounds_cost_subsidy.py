@@ -12,6 +12,8 @@ from scipy.stats import binom, norm
 
 from costbandits.theory.bounds import cost_subsidy as bounds
 
+pytestmark = pytest.mark.slow     # exhaustive checks
+
 subsidy = st.floats(0, 0.95)
 
 
