@@ -54,7 +54,7 @@ test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed noteb
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -n auto --dist loadfile \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
-check: $(READY)  ## the fast part of it, under a minute: ruff, and the tests that are neither slow nor need a browser
+check: $(READY)  ## the fast part of it, about a minute: ruff, and the tests that are neither slow nor need a browser
 	$(PY) -m ruff check lib tests benchmarks
 	$(PY) -m pytest -n auto --dist loadfile -m "not slow and not browser" tests
 
