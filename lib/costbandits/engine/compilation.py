@@ -129,8 +129,8 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
 
 
 @functools.lru_cache(256)
-def around(kernel: Kernel, rule: Callable) -> Callable:
-    """A kernel with a rule compiled into it, to be called without its first argument.
+def around(kernel: Kernel, *rules: Callable) -> Callable:
+    """A kernel with rules compiled into it, to be called without them; they are its first arguments.
 
     A quarter faster than calling the rule by its address, for a second of compiling: only rules of the library can be
     kept, for a cell of a notebook has no file that lasts.
@@ -139,15 +139,16 @@ def around(kernel: Kernel, rule: Callable) -> Callable:
     8
     """
     if nb.config.DISABLE_JIT:
-        return functools.partial(kernel.py_func, rule)
-    loop = nb.njit(**OPTIONS)(kernel.py_func)
+        return functools.partial(kernel.py_func, *rules)
+    inside = {"loop": nb.njit(**OPTIONS)(kernel.py_func), **{f"rule_{i}": rule for i, rule in enumerate(rules)}}
     # Spelled out: of *arguments Numba could not be told the types.
-    names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[1:])
-    outer = eval(compile(f"lambda {names}: loop(rule, {names})", __file__, "eval"), {"loop": loop, "rule": rule})
+    names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[len(rules):])
+    outer = eval(compile(f"lambda {names}: loop({', '.join(list(inside)[1:])}, {names})", __file__, "eval"), inside)
     outer.__module__ = __name__
-    outer.__qualname__ = f"{kernel.py_func.__name__}_around_{rule.py_func.__module__}_{rule.py_func.__qualname__}"
-    signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[1:])
-    return Kernel(outer, signature, ours(rule.py_func), holds_a_rule=True)
+    outer.__qualname__ = "_around_".join([kernel.py_func.__name__,
+                                          *(f"{rule.py_func.__module__}_{rule.py_func.__qualname__}" for rule in rules[:1])])
+    signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[len(rules):])
+    return Kernel(outer, signature, all(ours(rule.py_func) for rule in rules), holds_a_rule=True)
 
 
 def ready(rule: Callable, signature: Signature) -> Callable:

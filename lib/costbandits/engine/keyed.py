@@ -30,12 +30,11 @@ def philox(key, a, b, c, d):
 
 
 @nb.njit(error_model="numpy")
-def start(state, key, stream, level, place):
-    """Let the generator begin at a place: stream below 2**31, level below 2**16, place below 2**48."""
-    at, far = U(place), (U(place) >> _HALF) | (U(level) << U(16))
-    stream = U(stream) << _1
-    state[0], state[1] = philox(key, at & _LOW, far & _LOW, stream, U(0))
-    state[2], _ = philox(key, at & _LOW, far & _LOW, stream | _1, U(0))
+def start(state, key, stream, purpose, place):
+    """Let the generator begin at a place: stream below 2**31, purpose below 2**32, place any number of 64 bits."""
+    near, far, stream, purpose = U(place) & _LOW, U(place) >> _HALF, U(stream) << _1, U(purpose)
+    state[0], state[1] = philox(key, near, far, stream, purpose)
+    state[2], _ = philox(key, near, far, stream | _1, purpose)
     state[3] = _1
 
 

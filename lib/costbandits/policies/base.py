@@ -201,7 +201,8 @@ class IndexRule(Policy):
     """
 
     rule = None
-    monotone = True
+    monotone = regular = True
+    lower = staticmethod(engine.no_lower)
 
     def rehearse(self, name: str, problem: Problem) -> None:
         constant = super().rehearse(name, problem)
@@ -209,7 +210,8 @@ class IndexRule(Policy):
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator, lazy: bool | None = None) -> int:
         lazy = self.monotone if lazy is None else lazy
-        return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy)
+        lower = engine.lower_of(self.rule) if self.regular else self.lower
+        return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy, lower)
 
     def rises(self, run: Run, problem: Problem) -> bool:
         """Whether no arm's index, as the run has left the arm, falls anywhere over the rounds of the run."""

@@ -83,7 +83,7 @@ def reward_bounds(k, n, sums, width):
 @compiled_for()
 def by_bounds(terms, arms, outcomes, state, record, limits):
     """Pull all arms in turn, then the cheapest one by the bounds of the round."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     upper, lower, price = arms.upper, arms.lower, arms.price
     standard = lower if terms.pessimistic else upper
@@ -95,7 +95,7 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             arm = t % K if t < explored else cheapest(alpha, standard, upper, price)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             upper[arm], lower[arm] = reward_bounds(arm, n, sums, width)
@@ -108,7 +108,7 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
 @compiled_for()
 def by_draws(terms, arms, rng, outcomes, state, record, limits):
     """Pull each arm once, then the cheapest one by a draw of each from its posterior."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     drawn, price, won = arms.upper, arms.price, arms.won
     alpha, width, unknown, gaussian = terms.alpha, terms.width, terms.unknown, terms.gaussian
@@ -123,7 +123,7 @@ def by_draws(terms, arms, rng, outcomes, state, record, limits):
                 else:
                     drawn[k] = rng.beta(won[k] + 1.0, n[k] - won[k] + 1.0)
             arm = t if t < K else cheapest(alpha, drawn, drawn, price)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             if not gaussian:
@@ -232,7 +232,7 @@ SPELL = np.dtype([("arm", "i8"), ("until", "i8")])
 @compiled_for()
 def by_spells(terms, arms, spell, outcomes, state, record, limits):
     """Pull an arm until some round without asking again."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     status, last, arm, until = RUNNING, limits.last_round, spell.arm, spell.until
     explored = n.size * terms.sweeps if terms.once else 0
@@ -247,7 +247,7 @@ def by_spells(terms, arms, spell, outcomes, state, record, limits):
                     arm, until = commit(n, sums, terms, arms), terms.horizon
                 else:
                     arm, until = pairwise(t + 1, n, sums, terms, arms)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)

@@ -100,7 +100,7 @@ def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes,
     The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
     at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are.
     """
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     last, max_cost, ceiling, _ = limits
     status, pause, least = RUNNING, all_affordable_below(max_cost, ceiling), costs.min()
@@ -126,7 +126,7 @@ def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes,
                 arm = arms[0]
                 if n[arm] > 0 and kinds > 1:
                     arm = draw(u if u >= 0.0 else rng.random(), kinds, arms, counts)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             if arm != search.leader:

@@ -79,7 +79,7 @@ def confidence_balls(terms, vertices, coordinates, inverse, estimates, rng, outc
 
     A^-1 and what depends on it change by rank one, and are made anew after 1, 2, 4, 8, ... pulls.
     """
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     K, d, status, last = n.size, vertices.shape[1], RUNNING, limits.last_round
     noise, size, ridge, delta, length, smallest, printed, ratio = terms
@@ -100,7 +100,7 @@ def confidence_balls(terms, vertices, coordinates, inverse, estimates, rng, outc
                     value = min(p[k] + width, 1.0) / max(q[k] - width, smallest) if ratio else p[k] + width
                     if value > best:
                         arm, best = k, value
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             missed_r, missed_c = reward - p[arm], cost - q[arm]

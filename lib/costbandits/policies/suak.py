@@ -57,7 +57,7 @@ def by_rounds(rule, told, settings, own, rng, outcomes, state, record, limits):
 
     The step is that of `loops.free_choice`; a function of its own for both costs each of them 40 ns a round.
     """
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     last, max_cost, ceiling, rate = limits
     K, status = n.size, RUNNING
@@ -78,7 +78,7 @@ def by_rounds(rule, told, settings, own, rng, outcomes, state, record, limits):
                 return UNAFFORDABLE
             else:
                 arm = chosen
-                reward, cost = pull(arm, n, sums, pool, table, shift)
+                reward, cost = pull(arm, n, sums, pool, at)
                 t, spent, collected = t + 1, spent + cost, collected + reward
                 going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)

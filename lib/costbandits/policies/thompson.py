@@ -236,7 +236,7 @@ def contest(t, low_rang, arms, race, rung, rng):
 @compiled_for()
 def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
     """Budgeted Thompson sampling by Chernoff bells: nearly every round is one uniform draw and a comparison."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     K, status, last = n.size, RUNNING, limits.last_round
     loud, lazy = tuning.loud, tuning.lazy * K
@@ -250,7 +250,7 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
             low_rang = rng.random() < arms[CHANCE, arm]
             if low_rang or race.ring <= t + 1:
                 arm = contest(t + 1, low_rang, arms, race, rung, rng)
-            x, y = pull(arm, n, sums, pool, table, shift)
+            x, y = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + y, collected + x
             going = spent < due and t < last and n[arm] < filled[arm]
             # A fractional outcome becomes a Bernoulli trial.
