@@ -73,6 +73,8 @@ class Stacks:
         Pairs (reward, cost) of laws, by position.
     typed : list of int
         The positions with a law that is sampled in Python.
+    counted : bool
+        Whether all outcomes have so few values that the trees count them.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class Stacks:
         self.typed = np.flatnonzero((self.arms[:, trees.KIND:] == trees.TYPED).any(axis=1)).tolist()
         self.arms[:, trees.HOME] = np.arange(K) * trees.LEAF
         self.arms[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
+        self.counted = bool((self.arms[:, trees.KIND:] > 0).all())
         self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
         self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
         self._key = np.random.SeedSequence(seed, spawn_key=(replication, TREES)).generate_state(1, np.uint64)[0]

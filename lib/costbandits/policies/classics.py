@@ -10,6 +10,7 @@ which an arm has paid 10 and cost 5 in 25 pulls.
 from dataclasses import dataclass
 from math import inf, log, sqrt
 
+import numba as nb
 import numpy as np
 
 from ..checks import positive, require
@@ -62,6 +63,19 @@ def ucb_b2(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     e_c = sqrt(2.0 * v_c * x / n) + 3.0 * x / n
     # Versions of the authors' code differ: one asks for e_c below the mean *reward*, a slip, for e_c bounds the cost's
     # error; another for e_c < c (1.28 - 1) / 1.28.
+    if e_c >= c:
+        return inf
+    q = r / max(c, constant)
+    return q + 1.4 * (e_r + q * e_c) / c
+
+
+@nb.njit(error_model="numpy")
+def ucb_b2_lower(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
+    """A lower bound of `ucb_b2` over a block of m pulls: rewards so far, all costs, squared deviations as they are."""
+    N, x = n + m, 2.01 * log(t)
+    r, c = reward / N, (cost + costs) / n
+    v_r, v_c = (max(reward_sq - reward * reward / n, 0.0) / (N - 1), max(cost_sq - cost * cost / n, 0.0) / (N - 1))
+    e_r, e_c = sqrt(2.0 * v_r * x / N) + 3.0 * x / N, sqrt(2.0 * v_c * x / N) + 3.0 * x / N
     if e_c >= c:
         return inf
     q = r / max(c, constant)
@@ -138,6 +152,8 @@ class UCBB2(IndexRule):
     """
 
     rule = staticmethod(ucb_b2)
+    regular = False
+    lower = staticmethod(ucb_b2_lower)
     support = (0.0, 1.0)
 
     def prepare(self, problem: Problem) -> np.ndarray:
