@@ -8,13 +8,14 @@ is k log(k / e) - k + e, and correction is what Stirling's formula lacks.
 A law whose most likely value, the mode, has a large probability is inverted outwards from the mode. Other laws are
 sampled by the ratio of uniforms, whose bound needs nothing but that the law is log-concave.
 
-The law of what is drawn differs from the exact one by rounding alone. In total variation, the sum of
+The law of what is drawn differs from the exact one by rounding alone. In total variation that is at most the sum of
 
-- 1e-13 for the probabilities, at every size: k - e is computed as whole numbers first, so its error is relative;
-- 1e-14 for inversion, which sums a few hundred probabilities against a uniform multiple of 2**-53;
-- w 2**-52 for the ratio of uniforms, where w is about twice the standard deviation: a row of the grid of uniforms
-  meets each value in a whole number of points. That is 4e-9 for halves of 2**50, and 3e-7 for halves of 2**62. It
-  counts every row at its worst, whereas the errors of different rows mostly cancel.
+- 1e-13 for the probabilities, at every size. They depend on k - e, which is computed in whole numbers first and so is
+  right to a relative error: no count or product of counts above 2**53 is ever rounded before it is subtracted.
+- 1e-14 for inversion, which sums up to a few hundred probabilities against a uniform multiple of 2**-53.
+- 4 w 2**-52 for the ratio of uniforms, where w is how far proposals reach: 0.86 standard deviations for halves and for
+  p = 1/2, and at most 3.1. For halves of 2**50 that is 7e-9, for halves of 2**62 it is 5e-7. The bound lets the grid of
+  uniforms meet each value as badly as it can in every one of its rows; in truth these errors mostly cancel.
 """
 
 import math
@@ -27,7 +28,7 @@ from .keyed import below, bits, uniform
 
 U = np.uint64
 _LOW, _HALF = U(0xFFFFFFFF), U(32)
-_0, _1, _6, _63, _FULL = U(0), U(1), U(6), U(63), U(0xFFFFFFFFFFFFFFFF)
+_0, _1, _6, _63 = U(0), U(1), U(6), U(63)
 TABLED = 256                    # corrections below are read from a table
 INVERTED = 0.025                # laws whose mode is likelier than this are inverted: standard deviations below 16
 NEGLIGIBLE = 1e-18
@@ -67,7 +68,7 @@ def _distance(k, mean, away):
     ratio = away / (k + mean)
     if abs(ratio) < 0.1:
         s = ratio * ratio
-        tail = 1 / 9 + s * (1 / 11 + s * (1 / 13 + s * (1 / 15 + s / 17)))
+        tail = 1 / 9 + s * (1 / 11 + s * (1 / 13 + s / 15))
         return ratio * (away + 2.0 * k * s * (1 / 3 + s * (1 / 5 + s * (1 / 7 + s * tail))))
     return -away if k == 0 else k * math.log(k / mean) - away
 
