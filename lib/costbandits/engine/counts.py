@@ -10,12 +10,12 @@ sampled by the ratio of uniforms, whose bound needs nothing but that the law is 
 
 The law of what is drawn differs from the exact one by rounding alone. In total variation that is at most the sum of
 
-- 1e-13 for the probabilities, at every size. They depend on k - e, which is computed in whole numbers first and so is
-  right to a relative error: no count or product of counts above 2**53 is ever rounded before it is subtracted.
+- 1e-13 for the probabilities, as measured against 70 digits at every size. They depend on k - e, which is computed in
+  whole numbers first and so is right to a relative error: no count is rounded before it is subtracted.
 - 1e-14 for inversion, which sums up to a few hundred probabilities against a uniform multiple of 2**-53.
 - 4 w 2**-52 for the ratio of uniforms, where w is how far proposals reach: 0.86 standard deviations for halves and for
-  p = 1/2, and at most 3.1. For halves of 2**50 that is 7e-9, for halves of 2**62 it is 5e-7. The bound lets the grid of
-  uniforms meet each value as badly as it can in every one of its rows; in truth these errors mostly cancel.
+  p = 1/2, and about 3.1 at most. For halves of 2**50 that is 7e-9, for halves of 2**62 it is 5e-7. The bound lets the
+  grid of uniforms meet each value as badly as it can in every one of its rows; in truth these errors mostly cancel.
 """
 
 import math
