@@ -104,7 +104,7 @@ def test_a_beta_with_tiny_shapes_is_a_coin(a):
 
 def test_a_beta_with_huge_shapes_is_its_mean():
     np.testing.assert_allclose(betas(1e308, 1.5e308, KEY, 0, 1), 0.4, rtol=1e-15)
-    assert (betas(1e-310, 1e308, KEY, 0, 1) == 0.0).all() and (betas(1e308, 0.5, KEY, 0, 1) == 1.0).all()
+    assert (betas(1e-310, 1e308, KEY, 0, 1) == 0.0).all() and (betas(1.7e308, 0.01, KEY, 0, 1) == 1.0).all()
 
 
 def together(x, y):
@@ -195,6 +195,11 @@ def test_a_truncated_normal_holds_in_the_far_tails(args):
     assert near <= x.min() and x.max() <= far
     edges = near + np.linspace(0, 0.2, 30)[1:]
     assert chance(x, edges, -np.expm1(stats.norm.logsf(edges) - stats.norm.logsf(near))) > RISK
+
+
+def test_a_truncated_normal_stays_in_its_interval_whatever_rounding_does():
+    x, _ = truncated_normals(0.0, 1.0, -1.0, 0.5, 0.0, 1.0, 1.0, KEY, 1000)      # the ends of another interval
+    assert (x.min(), x.max()) == (-1.0, 0.5)
 
 
 def test_a_strided_view_is_filled_with_the_same_bits():
