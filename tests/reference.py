@@ -17,7 +17,7 @@ import numpy as np
 
 import costbandits as cb
 from costbandits.engine import loops as engine
-from costbandits.engine.stacks import Stacks
+from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.policies.base import Policy, Problem
 
 FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.generalized_bernoulli,
@@ -234,11 +234,11 @@ def same(a, b):
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
 
 
-def low_level(policy, bandit, stop, seed, fractions, page=None):
-    """The arrays of one run below `simulate`, with pages of a size of our own."""
+def low_level(policy, bandit, stop, seed, fractions, slots=SLOTS):
+    """The arrays of one run below `simulate`, with as many slots for leaves and nodes as we like."""
     order, fractions = stream(seed, 0, ORDER).permutation(bandit.K), np.asarray(fractions)
     top, *limits = stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.due(fractions), 10**6, top[order], *limits,
+    run = engine.Run(Stacks(bandit, seed, 0, order, slots), stop.due(fractions), 10**6, top[order], *limits,
                      stop.ends(fractions))
     assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
     return run.record.pulls, *(run.record.noted[name] for name in FIELDS[1:])
