@@ -28,7 +28,7 @@ INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 
 POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True)}
 
 # What a random stream is for; a stream is SeedSequence(seed, spawn_key=(replication, purpose, arm)).
-INSTANCE, REWARD, COST, POLICY, ORDER = range(5)
+INSTANCE, _, _, POLICY, ORDER = range(5)
 
 
 def stream(seed, replication, purpose, arm=0):
@@ -169,8 +169,9 @@ LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index
 def outcomes(bandit, seed, replication, samples):
     """The order of a replication's arms, and what pulls of each position pay and cost."""
     order = stream(seed, replication, ORDER).permutation(bandit.K)
-    return (order, [bandit.rewards[arm].sample(stream(seed, replication, REWARD, arm), samples) for arm in order],
-            [bandit.costs[arm].sample(stream(seed, replication, COST, arm), samples) for arm in order])
+    stacks = Stacks(bandit, seed, replication, order)
+    pairs = np.array([stacks.pairs(k, samples) for k in range(bandit.K)])
+    return order, pairs[:, :, 0], pairs[:, :, 1]
 
 
 def literal_trajectory(player, bandit, budget, seed, replication, samples=2000):

@@ -122,7 +122,7 @@ def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes,
             if not sure:
                 kinds = fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts)
                 if kinds == 0:
-                    return end_run(t, spent, collected, state, record)
+                    return end_run(t, state, record)
                 arm = arms[0]
                 if n[arm] > 0 and kinds > 1:
                     arm = draw(u if u >= 0.0 else rng.random(), kinds, arms, counts)
