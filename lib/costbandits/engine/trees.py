@@ -83,7 +83,8 @@ def split(k, n, arms, level, counts, kept, random):
             first = kept[slot, FIRST + v] if known else rest
             if not known and v < kind - 1:
                 first = hypergeometric(random, total, whole, rest)
-            kept[slot, FIRST + v] = first
+            if kind > 1:                # else the slot is another node's
+                kept[slot, FIRST + v] = first
             counts[k, column, d, v], counts[k, column, d + 1, v] = whole - first, first
             total, rest = total - whole, rest - first
     level[k, d] = level[k, d + 1] = size
