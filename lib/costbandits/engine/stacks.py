@@ -75,6 +75,8 @@ class Stacks:
         The positions with a law that is sampled in Python.
     counted : bool
         Whether all outcomes have so few values that the trees count them.
+    negative : bool
+        Whether a reward or a cost may be below 0.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class Stacks:
         self.arms[:, trees.HOME] = np.arange(K) * trees.LEAF
         self.arms[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
         self.counted = bool((self.arms[:, trees.KIND:] > 0).all())
+        self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
         self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
         self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
         self._key = np.random.SeedSequence(seed, spawn_key=(replication, TREES)).generate_state(1, np.uint64)[0]
