@@ -442,9 +442,10 @@ class Run:
                  lower: Callable = no_lower) -> int:
         """Play an index policy; `lazy` promises that the index of a resting arm never decreases.
 
-        `lower` is a lower bound of the index over a block of pulls: `lower_of(index)` for a regular one.
+        `lower` is a lower bound of the index over a block of pulls: `lower_of(index)` for a regular one. It holds where
+        sums only grow.
         """
-        status, limits = NEAR_CEILING, self.limits
+        status, limits, lower = NEAR_CEILING, self.limits, no_lower if self.stacks.negative else lower
         if lazy and limits.max_cost.sum() < all_affordable_below(limits.max_cost, limits.ceiling):
             status = self.play(around(by_blocks, index, lower), constant, params, *self.search())
         return self.play(full_scan, ready(index, INDEX), constant, params) if status == NEAR_CEILING else status

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from ..environments.bandits import Bandit
 from ..environments.distributions import Bernoulli, Beta, Constant, Discrete, Distribution, TruncatedNormal
 from . import trees
+from .compilation import compiled_for
 from .state import NOW, Outcomes, State, new_record
+from .trees import LEAF, read_leaf, read_on
 
 # What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such
 # as [seed, replication], spawn keys of different meaning never collide.
@@ -20,6 +22,19 @@ COUNTED = 32            # a law with more values is sampled value by value
 SLOTS = 1 << 15         # nodes and leaves that are kept for the other policies; results do not depend on it
 SHORTEST, LONGEST = 4, 64    # leaves that a law of the reader's own is asked for at once
 ROOM = 1 << 22          # numbers of such laws that are kept for the other policies
+
+
+@compiled_for()
+def _read_on(k, n, sums, outcomes):
+    """What trees.read_on does, kept on disk: compiling it takes seconds."""
+    read_on(k, n, sums, outcomes)
+
+
+@compiled_for()
+def _read_leaves(k, n, row, leaves, outcomes):
+    """Write several leaves into the pool."""
+    for leaf in range(leaves):
+        read_leaf(k, n + leaf * LEAF, row + leaf * LEAF, outcomes)
 
 
 def stream(seed: int, replication: int, purpose: int, *place: int) -> np.random.Generator:
@@ -75,6 +90,8 @@ class Stacks:
         The positions with a law that is sampled in Python.
     counted : bool
         Whether all outcomes have so few values that the trees count them.
+    negative : bool
+        Whether a reward or a cost may be below 0.
 
     Examples
     --------
@@ -97,6 +114,7 @@ class Stacks:
         self.arms[:, trees.HOME] = np.arange(K) * trees.LEAF
         self.arms[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
         self.counted = bool((self.arms[:, trees.KIND:] > 0).all())
+        self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
         self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
         self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
         self._key = np.random.SeedSequence(seed, spawn_key=(replication, TREES)).generate_state(1, np.uint64)[0]
@@ -127,7 +145,7 @@ class Stacks:
     @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def read_on(self, k: int, outcomes: Outcomes, state: State) -> None:
         """Read on at a position of which all that was read has been pulled."""
-        trees.read_on(k, state.n, state.sums, outcomes)
+        _read_on(k, state.n, state.sums, outcomes)
         if k in self.typed:
             self._sample(k, int(state.n[k]), outcomes)
 
@@ -135,8 +153,7 @@ class Stacks:
         home = int(self.arms[k, trees.HOME])
         first = n >> trees.SHIFT
         leaves = min(max(first, SHORTEST), LONGEST)
-        for leaf in range(leaves):
-            trees.read_leaf(k, n + leaf * trees.LEAF, home + leaf * trees.LEAF, outcomes)
+        _read_leaves(k, n, home, leaves, outcomes)
         for column, law in enumerate(self.laws[k]):
             if self.arms[k, trees.KIND + column] == trees.TYPED:
                 outcomes.pool[home:home + leaves * trees.LEAF, column] = self._drawn(k, column, law, first, leaves)

@@ -79,12 +79,11 @@ def split(k, n, arms, level, counts, kept, random):
             start(random, random[4], 2 * arms[k, ARM] + column, SPLIT, place)
             kept[slot, NODE] = tag
         for v in range(kind):
-            whole, first = counts[k, column, d, v], rest
-            if kind > 1 and known:
-                first = kept[slot, FIRST + v]
-            elif kind > 1:
-                if v < kind - 1:
-                    first = hypergeometric(random, total, whole, rest)
+            whole = counts[k, column, d, v]
+            first = kept[slot, FIRST + v] if known else rest
+            if not known and v < kind - 1:
+                first = hypergeometric(random, total, whole, rest)
+            if kind > 1:                # else the slot is another node's
                 kept[slot, FIRST + v] = first
             counts[k, column, d, v], counts[k, column, d + 1, v] = whole - first, first
             total, rest = total - whole, rest - first

@@ -232,16 +232,17 @@ class IndexRule(Policy):
     def broken(self, run: Run, problem: Problem) -> tuple[str, int] | None:
         """A promise that does not hold and a round at which it breaks, looked for all along the outcomes of a run."""
         constant, rounds = _floats(self.prepare(problem)), int(run.state.now.rounds)
+        in_blocks = self.in_blocks and not run.stacks.negative
         with np.errstate(all="ignore"):     # without compilation
             for k in np.flatnonzero(run.state.n).tolist():
                 pairs = run.stacks.pairs(k, int(run.state.n[k]))
                 sums = np.cumsum(np.hstack([pairs, pairs**2]), axis=0)
-                found = self._broken_by(sums, rounds, constant[k])
+                found = self._broken_by(sums, rounds, constant[k], in_blocks)
                 if found is not None:
                     return found
         return None
 
-    def _broken_by(self, sums, rounds, constant):
+    def _broken_by(self, sums, rounds, constant, in_blocks):
         """`broken` for one arm; `sums` of rewards, costs and their squares after each of its pulls."""
         def above(value, other):
             return value > other + engine.SLACK * abs(other)
@@ -256,7 +257,7 @@ class IndexRule(Policy):
             for before, value, t in zip(values, values[1:], times[1:], strict=False):
                 if above(before, value):
                     return "monotone", t
-            for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if self.in_blocks else ():
+            for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if in_blocks else ():
                 more = (sums[n + m - 1] - sums[n - 1]).tolist()
                 for t in times[::8]:
                     least = self.bound(t, n, m, *sums[n - 1].tolist(), *more[:2], constant, self.parameters)
@@ -305,7 +306,7 @@ class IndexPolicy(IndexRule):
     regular : bool
         Promise that the index also depends on t, n and the two means alone, never decreases with the mean reward, and
         never increases with the mean cost nor, at the same means, with n: then runs of 1e12 rounds take seconds where
-        outcomes have finitely many values. Checked likewise.
+        outcomes have finitely many values, and none is negative. Checked likewise.
 
     Examples
     --------

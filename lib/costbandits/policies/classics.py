@@ -44,7 +44,8 @@ def i_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 @index
 def ucb_sc_plus(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     """UCB-SC+ (Watanabe et al., 2018), as in `UCBSCPlus`."""
-    r, c, lead = reward / n, cost / n, log(t / n)
+    # A bound over a block of pulls asks for rounds before its last pull: t may be below n there.
+    r, c, lead = reward / n, cost / n, log(max(t / n, 1.0))
     if 2.0 * n * c * c <= lead or c <= 0.0:
         return inf
     alpha = sqrt(lead / (2.0 * n * (r * r + c * c) - lead))

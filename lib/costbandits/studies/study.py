@@ -146,7 +146,7 @@ class Study:
 
     def limit(self, policy: Policy, stacks: Stacks, stop: StopRule) -> int:
         """The round after which a run is given up."""
-        skips = policy.in_blocks and stacks.counted
+        skips = policy.in_blocks and stacks.counted and not stacks.negative
         return self.max_rounds or (FURTHEST if skips else max(PATIENCE, stop.horizon or 0))
 
     def _run(self, label, replication, problem, stacks, stop, due, *end):
