@@ -140,7 +140,7 @@ def all_affordable_below(max_cost, ceiling):
     return (ceiling - max_cost.max()) * (1 - SLACK) if ceiling < math.inf else math.inf
 
 
-_search = tuple(nb.typeof(part) for part in new_search(1))
+_search = tuple(map(nb.typeof, new_search(1)))
 
 
 @kernel(T.FunctionType(INDEX), _floats, _floats, *_search)

@@ -22,8 +22,8 @@ NEVER = 2**63 - 1
 
 # How much of the gap to the best index a bound may close until it expires. The smaller, the more bounds expire; the
 # larger, the more arms are evaluated in vain. From 1/8 to 1/4 the number of evaluations hardly changes.
-SHARE = 0.2
-LEAST = 4               # rounds for which a bound is good at least
+SHARE = 0.125
+LEAST = 8               # rounds for which a bound is good at least
 
 # The leader; until which round no other arm's index exceeds `rival_bound`; the first arm that ties with the leader.
 SEARCH = np.dtype([("leader", "i8"), ("expires", "i8"), ("rival_bound", "f8"), ("tied", "i8")])
@@ -50,13 +50,17 @@ def _lent(array):
 lent = (lambda array: array) if nb.config.DISABLE_JIT else _lent
 
 
+# By LLVM: a call would still look at the count of each array, of which only the caller knows that there is none.
+_inlined = nb.njit(error_model="numpy", forceinline=True)
+
+
 @nb.njit(inline="always", error_model="numpy")
 def with_slack(value):
     """A bound that stays above `value` when rounding is not on our side."""
     return value + SLACK * abs(value) if value > -math.inf else value
 
 
-@nb.njit(error_model="numpy")
+@_inlined
 def put(tree, k, bound, until):
     """Give arm k a bound that holds until this round; -inf and NEVER take the arm out of the tree."""
     one = np.uint64(1)          # indices without a sign need not be checked for being negative
@@ -69,7 +73,7 @@ def put(tree, k, bound, until):
         tree[i].bound, tree[i].until = bound, until
 
 
-@nb.njit(error_model="numpy")
+@_inlined
 def highest(tree):
     """The arm with the largest bound, the lowest position of several."""
     one, leaves, bound = np.uint64(1), np.uint64(tree.size // 2), tree[1].bound
@@ -80,7 +84,7 @@ def highest(tree):
     return np.int64(i - leaves)
 
 
-@nb.njit(error_model="numpy")
+@_inlined
 def soonest(tree):
     """The arm whose bound expires first."""
     one, leaves, until = np.uint64(1), np.uint64(tree.size // 2), tree[1].until
@@ -117,7 +121,7 @@ def renew(index, t, k, value, best, tree, arms, n, sums, constant, params, last)
     return bound
 
 
-@nb.njit(error_model="numpy")
+@_inlined
 def lazy_argmax(index, t, search, tree, arms, n, sums, constant, params, last):
     """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
 
@@ -178,20 +182,15 @@ def pulled(k, search, tree, arms):
 
 
 def new_search(K: int) -> tuple[np.record, np.ndarray, np.ndarray]:
-    """What `lazy_argmax` begins with: leader 0, bounds that have expired.
+    """What `lazy_argmax` begins with: leader 0, and all others to be evaluated, as if they had tied with it.
 
     >>> search, tree, arms = new_search(K=3)
-    >>> search.leader, tree["bound"][4:], len(arms)
-    (0, array([-inf,  inf,  inf, -inf]), 3)
+    >>> search.leader, search.tied, arms.after
+    (0, 1, array([-1,  2, -1]))
     """
-    search, arms, leaves = new_record(SEARCH), np.zeros(K, ARM), 1 << (K - 1).bit_length()
-    tree = np.zeros(2 * leaves, NODE)
-    tree[:] = -math.inf, NEVER
-    tree[leaves + 1:leaves + K] = math.inf, 0
-    level = leaves
-    while level > 1:
-        left, right = tree[level:2 * level:2], tree[level + 1:2 * level:2]
-        level //= 2
-        tree[level:2 * level] = np.where(left["until"] < right["until"], left, right)
-    search.tied, search.rival_bound = -1, tree["bound"][1]
+    search, tree, arms = new_record(SEARCH), np.zeros(2 << (K - 1).bit_length(), NODE), np.zeros(K, ARM)
+    tree["bound"], tree["until"] = -math.inf, NEVER
+    arms["after"] = np.arange(1, K + 1)
+    arms["after"][[0, -1]] = -1
+    search.tied = 1 if K > 1 else -1
     return search, tree.view(np.recarray), arms.view(np.recarray)

@@ -16,16 +16,7 @@ from numba import types as T
 
 from ..checks import number, positive, require
 from ..engine.compilation import around
-from ..engine.loops import (
-    INDEX,
-    RUNNING,
-    Run,
-    all_affordable_below,
-    checkpoint,
-    end_run,
-    kernel,
-    pull,
-)
+from ..engine.loops import INDEX, RUNNING, Run, all_affordable_below, checkpoint, end_run, kernel, pull
 from ..engine.search import lazy_argmax, lent, new_search, pulled
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_known_costs
 
@@ -90,7 +81,7 @@ def draw(u, kinds, arms, counts):
     return arms[i]
 
 
-@kernel(T.FunctionType(INDEX), _floats, _floats, *(nb.typeof(part) for part in new_search(1)), _ints, _floats, T.npy_rng)
+@kernel(T.FunctionType(INDEX), _floats, _floats, *map(nb.typeof, new_search(1)), _ints, _floats, T.npy_rng)
 def by_filling(index, costs, params, search, tree, bounds, arms, counts, rng, outcomes, state, record, limits):
     """Pull an arm drawn from the filling; only as much of the filling is worked out as the draw depends on.
 
