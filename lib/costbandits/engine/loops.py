@@ -28,6 +28,7 @@ from numba import types as T
 from numpy.typing import ArrayLike
 
 from .compilation import Kernel, around, ready
+from .search import SLACK, lazy_argmax, lent, new_search
 from .stacks import Stacks
 from .state import NOW, TYPES, Record, State, new_limits, new_record
 from .trees import KIND, LEAF, block, read_on, settle, skip, total
@@ -49,13 +50,6 @@ FAR = 2.0**61       # no block is larger
 RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE = range(8)
 
 SKIP, NULL_ARM = -1, -2     # what a choice returns to skip a round, or to play the null arm of its mixture
-
-SLACK = 1e-9    # relative; covers the rounding of an index evaluated at two times
-
-# What `lazy_argmax` remembers: the leader, the round at which the bounds expire, by how many rounds they look ahead,
-# how many evaluations were in vain, the leader's rival and its bound.
-SEARCH = np.dtype([("leader", "i8"), ("expires", "i8"), ("stride", "i8"), ("in_vain", "i8"), ("rival", "i8"),
-                   ("rival_bound", "f8")])
 
 
 def kernel(*extra: T.Type) -> Callable[[Callable], Kernel]:
@@ -193,67 +187,13 @@ def full_scan(index, constant, params, outcomes, state, record, limits):
     return status
 
 
-@nb.njit(inline="always", error_model="numpy")
-def with_slack(value):
-    """A bound that stays above `value` when rounding is not on our side."""
-    return value + SLACK * abs(value) if value > -math.inf else value
-
-
-@nb.njit(error_model="numpy")
-def lazy_argmax(index, t, search, bound, n, sums, constant, params, last):
-    """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
-
-    For an index that does not decrease while its arm rests. `bound[k]` is the index of k at the round of expiry, hence
-    no less than at any round until then, and the rival's bound the largest but for the leader's: while the leader's
-    exact index exceeds that, a loop need not call this. Else those whose bound reaches the best index so far are
-    evaluated exactly, the rival first. Bounds are renewed when they expire, then twice as far ahead, or when K
-    evaluations were in vain, then half as far; never beyond round `last`, where an index need not have a value.
-    """
-    K, sound = n.size, True
-    leader, expires, stride, in_vain, rival = search.leader, search.expires, search.stride, search.in_vain, search.rival
-    most = search.rival_bound
-    if t >= expires:
-        stride = min(2 * stride, last) if in_vain < K else max(stride // 2, 1)
-        expires, in_vain, most = min(t + stride, last), 0, -math.inf
-        for k in range(K):
-            bound[k] = with_slack(index(expires, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k],
-                                        params))
-            sound = sound and bound[k] == bound[k]
-            if k != leader and bound[k] > most:
-                rival, most = k, bound[k]
-    arm = leader
-    best = index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], constant[arm], params)
-    sound = sound and best == best
-    if not best > most:
-        for i in range(-1, K):
-            k = i if i >= 0 else rival
-            fresh = k != leader and k != arm and (i < 0 or k != rival)
-            # At equal index the lower position wins, so a higher one must exceed the best to matter.
-            if fresh and (bound[k] > best or (bound[k] == best and k < arm)):
-                value = index(t + 1, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k], params)
-                in_vain += 1
-                if value > best or (value == best and k < arm):
-                    arm, best = k, value
-        if arm != leader:
-            in_vain -= 1
-            bound[leader] = with_slack(index(expires, n[leader], sums[0, leader], sums[1, leader], sums[2, leader],
-                                             sums[3, leader], constant[leader], params))
-            most = -math.inf
-            for k in range(K):
-                if k != arm and bound[k] > most:
-                    rival, most = k, bound[k]
-    search.leader, search.expires, search.stride, search.in_vain = arm, expires if in_vain < K else t, stride, in_vain
-    search.rival, search.rival_bound = rival, most
-    return arm if sound else -1
-
-
 @nb.njit(error_model="numpy")
 def all_affordable_below(max_cost, ceiling):
     """The spending below which every arm is affordable, with a little to spare."""
     return (ceiling - max_cost.max()) * (1 - SLACK) if ceiling < math.inf else math.inf
 
 
-_search = nb.typeof(new_record(SEARCH))
+_search = tuple(map(nb.typeof, new_search(1)))
 
 
 @functools.cache
@@ -291,8 +231,8 @@ def try_blocks(arm, m, t, spent, collected, due, most, lower, constant, params, 
     return 0, spent, collected
 
 
-@kernel(T.FunctionType(INDEX), T.FunctionType(LOWER), _floats, _floats, _search, _floats)
-def by_blocks(index, lower, constant, params, search, bound, outcomes, state, record, limits):
+@kernel(T.FunctionType(INDEX), T.FunctionType(LOWER), _floats, _floats, *_search)
+def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, state, record, limits):
     """The same arms as `full_scan`, for an index that does not decrease while its arm rests.
 
     The arm is found by `lazy_argmax`, and pulled many times at once where `lower`, a lower bound of its index until the
@@ -301,7 +241,8 @@ def by_blocks(index, lower, constant, params, search, bound, outcomes, state, re
     """
     pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     arms, share = outcomes.arms, SHARE
-    n, sums, now = state
+    n, sums, now = lent(state.n), lent(state.sums), state.now
+    constant, params, tree, rivals = lent(constant), lent(params), lent(tree), lent(rivals)
     last, max_cost, ceiling, _ = limits
     K, status, pause = n.size, RUNNING, all_affordable_below(max_cost, ceiling)
     t, spent, collected = now.rounds, now.spent, now.reward
@@ -319,7 +260,7 @@ def by_blocks(index, lower, constant, params, search, bound, outcomes, state, re
                     lead = share * n[arm] * (value - search.rival_bound) / abs(value)
                     m = min(np.int64(min(lead, FAR)) if lead > 0.0 else 0, search.expires - t, last - t)
                 else:
-                    arm = lazy_argmax(index, t, search, bound, n, sums, constant, params, last)
+                    arm = lazy_argmax(index, t, search, tree, rivals, n, sums, constant, params, last)
                     if arm < 0:
                         now.rounds = t
                         return NOT_A_NUMBER
@@ -333,7 +274,7 @@ def by_blocks(index, lower, constant, params, search, bound, outcomes, state, re
                     if i == filled[arm]:
                         break
                 r, c, rr, cc, row = sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], at[arm] + i
-                m, wide, s, w = min(m, filled[arm] - i), m, spent, collected
+                m, s, w = min(m, filled[arm] - i), spent, collected
                 if m >= SHORTEST:
                     for j in range(row, row + m):
                         x, y = pool[j, 0], pool[j, 1]
@@ -434,9 +375,7 @@ class Run:
 
     def search(self) -> tuple[np.record, np.ndarray]:
         """What `lazy_argmax` begins with: leader 0, a first stride of 1, bounds that have expired."""
-        search = new_record(SEARCH)
-        search.stride, search.rival_bound = 1, math.inf
-        return search, np.full(len(self.state.n), math.inf)
+        return new_search(len(self.state.n))
 
     def by_index(self, index: Callable, constant: np.ndarray, params: np.ndarray, lazy: bool,
                  lower: Callable = no_lower) -> int:

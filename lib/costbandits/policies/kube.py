@@ -16,20 +16,8 @@ from numba import types as T
 
 from ..checks import number, positive, require
 from ..engine.compilation import around
-from ..engine.loops import (
-    INDEX,
-    RUNNING,
-    SEARCH,
-    Run,
-    all_affordable_below,
-    checkpoint,
-    end_run,
-    kernel,
-    lazy_argmax,
-    pull,
-    with_slack,
-)
-from ..engine.state import new_record
+from ..engine.loops import INDEX, RUNNING, Run, all_affordable_below, checkpoint, end_run, kernel, pull
+from ..engine.search import lazy_argmax, lent, new_search, pulled
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]
@@ -93,15 +81,16 @@ def draw(u, kinds, arms, counts):
     return arms[i]
 
 
-@kernel(T.FunctionType(INDEX), _floats, _floats, nb.typeof(new_record(SEARCH)), _floats, _ints, _floats, T.npy_rng)
-def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes, state, record, limits):
+@kernel(T.FunctionType(INDEX), _floats, _floats, *map(nb.typeof, new_search(1)), _ints, _floats, T.npy_rng)
+def by_filling(index, costs, params, search, tree, bounds, arms, counts, rng, outcomes, state, record, limits):
     """Pull an arm drawn from the filling; only as much of the filling is worked out as the draw depends on.
 
     The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
     at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are.
     """
     pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
-    n, sums, now = state
+    n, sums, now = lent(state.n), lent(state.sums), state.now
+    costs, params, tree, bounds = lent(costs), lent(params), lent(tree), lent(bounds)
     last, max_cost, ceiling, _ = limits
     status, pause, least = RUNNING, all_affordable_below(max_cost, ceiling), costs.min()
     t, spent, collected = now.rounds, now.spent, now.reward
@@ -113,7 +102,7 @@ def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes,
                 arm = search.leader
                 if not (t < search.expires and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm],
                                                      sums[3, arm], costs[arm], params) > search.rival_bound):
-                    arm = lazy_argmax(index, t, search, bound, n, sums, costs, params, last)
+                    arm = lazy_argmax(index, t, search, tree, bounds, n, sums, costs, params, last)
                 often = floor((ceiling - spent) / costs[arm])
                 rest = ceiling - spent - often * costs[arm]
                 if n[arm] > 0 and rest >= least:
@@ -130,9 +119,7 @@ def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes,
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             if arm != search.leader:
-                bound[arm] = with_slack(index(search.expires, n[arm], sums[0, arm], sums[1, arm], sums[2, arm],
-                                              sums[3, arm], costs[arm], params)) if search.expires > 0 else inf
-                search.rival_bound = max(search.rival_bound, bound[arm])
+                pulled(arm, search, tree, bounds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
