@@ -1,0 +1,36 @@
+"""Rounds in which chance may matter, found without a draw in the others.
+
+A policy that departs from its leader in round t with a small probability p(t), independently of all else, need not draw
+in every round. Over a stretch of rounds p(t) is at most some rate. The wait for the first success at that rate is
+geometric; the round in which it comes is a *candidate*, and is accepted with probability p(t) / rate (Lewis and
+Shedler, 1979). Nothing departs in the rounds before. A geometric wait has no memory, so one may start anew at any round
+that was not chosen with an eye on the candidate.
+"""
+
+from math import log, log1p
+
+import numba as nb
+import numpy as np
+
+# The next candidate comes after so many rounds have elapsed (-1: none in this stretch); until then nothing departs; the
+# arm for which this holds, where that matters; the rate of the stretch.
+CLOCK = np.dtype([("candidate", "i8"), ("until", "i8"), ("arm", "i8"), ("rate", "f8")])
+
+
+@nb.njit(error_model="numpy")
+def look_ahead(clock, rng, t, stretch, rate):
+    """Set the clock to the first candidate among the rounds t + 1 ... t + stretch, or else to their end."""
+    wait = 0.0 if rate >= 1.0 else float(stretch)
+    if 0.0 < rate < 1.0:
+        wait = min(log(1.0 - rng.random()) / log1p(-rate), wait)
+    found = wait < stretch
+    clock.until = t + int(wait)
+    clock.candidate = clock.until if found else -1
+    clock.rate = min(rate, 1.0)
+
+
+@nb.njit(error_model="numpy")
+def accept(clock, rng, t, chance):
+    """Whether the candidate is accepted in round t + 1, of this probability; after it the clock must be set anew."""
+    clock.candidate, clock.until = -1, t + 1
+    return rng.random() * clock.rate < chance
