@@ -186,7 +186,7 @@ class UCB1(IndexRule):
 
 VALUE = T.float64(T.int64, T.float64, T.float64)
 ROOM = T.UniTuple(T.float64, 2)(T.int64, T.float64, T.float64, T.float64, T.float64)
-MANY = 8            # pulls that are worth a call of `pull_many`
+MANY = 16           # pulls that are worth a call of `pull_many`
 
 
 @nb.njit(error_model="numpy")

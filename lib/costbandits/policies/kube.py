@@ -40,7 +40,7 @@ from ..engine.trees import KIND, TYPED, read_on, settle
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]
-MANY = 8            # pulls that are worth a call of `pull_many`
+MANY = 16           # pulls that are worth a call of `pull_many`
 
 
 @index
@@ -145,16 +145,16 @@ def item_of_candidate(index, t, spent, ceiling, least, n, sums, costs, params, c
 
 @nb.njit(error_model="numpy")
 def safe_pulls(lower, t, arm, value, most, n, sums, costs, params):
-    """For how many pulls the leader is sure to stay above `most`, whatever it pays; 1 if that is not known.
+    """For how many pulls the leader is sure to stay above `most`, whatever it pays; 1 if they are few or not known.
 
     Its density is at least (n / (n + m)) of what it is now after m pulls, and twice that is tried first.
     """
     i = n[arm]
     m = np.int64(min(2.0 * i * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
     for _ in range(2):
-        if lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], 0.0, m * costs[arm], costs[arm],
+        if m >= MANY and lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], 0.0, m * costs[arm], costs[arm],
                  params) > most:
-            return max(m, 1)
+            return m
         m >>= 1
     return 1
 
