@@ -622,12 +622,12 @@ def test_checkpoints_are_rounds_and_change_nothing():
 
 
 @pytest.mark.parametrize("label", EVERYONE)
-def test_the_size_of_pages_changes_nothing(label):
+def test_the_number_of_slots_changes_nothing(label):
     """Nor do checkpoints where a stack runs out."""
     policy, bandit, stop = EVERYONE[label], STUDY["bandits"], cb.Horizon(600)
     whole = low_level(policy, bandit, stop, 0, [1.0])
-    for page, checkpoints in ((1, 1), (16, 600), (256, 5)):
-        pieces = low_level(policy, bandit, stop, 0, np.arange(1, checkpoints + 1) / checkpoints, page)
+    for slots, checkpoints in ((1, 1), (16, 600), (256, 5)):
+        pieces = low_level(policy, bandit, stop, 0, np.arange(1, checkpoints + 1) / checkpoints, slots)
         assert all(np.array_equal(piece[-1], end[-1]) for piece, end in zip(pieces, whole, strict=True))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import INDICES, INSTANCE, ORDER, POLICY, REWARD, stream
+from reference import INDICES, INSTANCE, ORDER, POLICY, outcomes, stream
 
 import costbandits as cb
 from costbandits.engine import compilation
@@ -99,7 +99,7 @@ LITERAL = {"KUBE": LiteralKUBE, "KUBE 40": LiteralKUBE40, "fractional": LiteralF
 def literal_trajectory(player, bandit, budget, seed, samples=2000):
     """Pulls until nothing is affordable, at positions of the replication's order."""
     order = stream(seed, 0, ORDER).permutation(bandit.K)
-    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), samples) for arm in order]
+    _, rewards, _ = outcomes(bandit, seed, 0, samples)
     player, rng, spent, pulled = player(bandit.cost_means[order], budget), stream(seed, 0, POLICY), 0.0, []
     while player.affordable(spent):
         arm = player.choose(len(pulled) + 1, spent, rng)

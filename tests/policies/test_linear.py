@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from reference import COST, INSTANCE, ORDER, POLICY, REWARD, bits, digest, in_plain_python, stream
+from reference import INSTANCE, ORDER, POLICY, bits, digest, in_plain_python, outcomes, stream
 
 import costbandits as cb
 from costbandits.engine import fingerprint
@@ -65,8 +65,7 @@ class Recorded(engine.Run):
 
 def play(policy, bandit, budget, seed=0, limit=10**6):
     order = stream(seed, 0, ORDER).permutation(bandit.K)
-    # One page holds the whole run: one that stops because it is long enough does not ask for more.
-    run = Recorded(Stacks(bandit, seed, 0, order, page=4096), [budget], limit)
+    run = Recorded(Stacks(bandit, seed, 0, order), [budget], limit)
     run.limit = limit
     problem = Problem(bandit.K, bandit.cost_means[order], budget, False, False, bandit.linear.ordered(order))
     return policy.play(run, problem, stream(seed, 0, POLICY)), run, order
@@ -129,8 +128,7 @@ def literal(policy, bandit, budget, order):
 def literal_trajectory(policy, bandit, budget, seed=0, samples=1000):
     """Positions of the replication's order, until the budget is spent."""
     order = stream(seed, 0, ORDER).permutation(bandit.K)
-    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), samples) for arm in order]
-    costs = [bandit.costs[arm].sample(stream(seed, 0, COST, arm), samples) for arm in order]
+    _, rewards, costs = outcomes(bandit, seed, 0, samples)
     player, rng, seen, pulled = literal(policy, bandit, budget, order), stream(seed, 0, POLICY), [], []
     while sum(cost for _, _, cost in seen) < budget:
         arm = player.choose(len(pulled) + 1, seen, rng)
@@ -226,12 +224,12 @@ def test_the_chosen_arm_attains_the_maximum_over_arms_and_balls(label, d):
                     assert sqrt((nu - mu) @ A @ (nu - mu)) == pytest.approx(eps, rel=1e-9)
                 largest = player.value(player.vertices[arm], *pair)
                 # x . nu is largest and smallest on the boundary.
-                nu_r, nu_c = (on_the_boundary(rng, A, mu, eps, 400) for mu in (mu_r, mu_c))
+                nu_r, nu_c = (on_the_boundary(rng, A, mu, eps, 2000) for mu in (mu_r, mu_c))
                 values = player.value(player.vertices, nu_r.T, nu_c.T)
                 assert (values <= largest * (1 + 1e-9)).all()
                 near.append(values.max() / largest)
                 unclipped += not isinstance(policy, cb.BudgetCB) or largest < (1 - 1e-9) / player.lam
-            seen.append((player.vertices[arm], *run.stacks.pool[run.stacks.table[arm, 0], used[arm]]))
+            seen.append((player.vertices[arm], *run.stacks.pairs(arm, used[arm] + 1)[-1]))
             used[arm] += 1
     # A value that is too large would be found out as well: random points come close, the closer the fewer dimensions.
     assert len(near) == 48 and min(near) > {2: 0.95, 3: 0.9, 5: 0.6}[d] and unclipped > 12
@@ -470,13 +468,13 @@ def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_linear", "m.everything()") == list(everything())
 
 
-def test_a_policy_does_not_depend_on_its_company_or_on_pages():
+def test_a_policy_does_not_depend_on_its_company_or_on_slots():
     together = cb.simulate(POLICIES, BANDIT, cb.Budget(400), seed=2)
     for label, policy in POLICIES.items():
         alone = cb.simulate({label: policy}, BANDIT, cb.Budget(400), seed=2)
         assert np.array_equal(alone.pulls[0], together.pulls[together.index(label)])
         order = stream(2, 0, ORDER).permutation(BANDIT.K)
-        run = engine.Run(Stacks(BANDIT, 2, 0, order, page=2), [400.0], 10**6)
+        run = engine.Run(Stacks(BANDIT, 2, 0, order, slots=2), [400.0], 10**6)
         problem = Problem(BANDIT.K, BANDIT.cost_means[order], 400.0, False, False, BANDIT.linear.ordered(order))
         assert policy.play(run, problem, stream(2, 0, POLICY)) == engine.DONE
         assert run.state.n.tolist() == alone.pulls[0, 0, -1][order].tolist()

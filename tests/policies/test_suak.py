@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import (
-    COST,
     FIELDS,
     ORDER,
     POLICIES,
@@ -529,7 +528,8 @@ def test_the_constraint_holds_after_every_round(costs, rate, seed):
     assert (runs.spent <= rate * np.arange(1, T + 1)).all()
     assert (runs.skips + runs.pulls.sum(axis=-1) <= runs.rounds).all()
     assert (runs.rounds == np.arange(1, T + 1)).all()
-    stacks = [law.sample(stream(seed, 0, COST, arm), T) for arm, law in enumerate(bandit.costs)]
+    order, _, drawn = outcomes(bandit, seed, 0, T)
+    stacks = drawn[np.argsort(order)]
     for pulls, spent in zip(runs.pulls[:, 0], runs.spent[:, 0], strict=True):
         charged, new = 0.0, np.diff(pulls, axis=0, prepend=0)
         for t in range(T):
@@ -627,18 +627,18 @@ def test_checkpoints_are_rounds_and_change_nothing():
 
 
 @pytest.mark.parametrize("label", [*EVERYONE, "mine"])
-def test_neither_pages_nor_checkpoints_at_their_ends_change_a_bit(label):
+def test_neither_slots_nor_checkpoints_at_the_ends_of_leaves_change_a_bit(label):
     """A checkpoint at every round: in some of them a stack runs out."""
     policy, stop = {**EVERYONE, "mine": MINE}[label], cb.AnytimeBudget(1.0, 240)
     bandit = cb.Bandit([cb.Beta(2, 1)], [cb.Constant(0.75)])
     whole = low_level(policy, bandit, stop, 0, [1.0])
-    for page in (16, 1, 256):
-        pieces = low_level(policy, bandit, stop, 0, np.arange(1, 241) / 240, page)
+    for slots in (16, 1, 256):
+        pieces = low_level(policy, bandit, stop, 0, np.arange(1, 241) / 240, slots)
         assert all(np.array_equal(piece[-1], end[-1]) for piece, end in zip(pieces, whole, strict=True))
         assert pieces[1].tolist() == list(range(1, 241))
     assert {16, 48} <= {*pieces[0].sum(axis=1)}                            # pages of 16 are drawn by 1, 2, 4, ...
-    for page in (1, 4):
-        assert all(map(np.array_equal, low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1], page),
+    for slots in (1, 4):
+        assert all(map(np.array_equal, low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1], slots),
                        low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1])))
 
 

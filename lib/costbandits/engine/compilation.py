@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable
 
 import numba as nb
+import numpy as np
 
 from ..checks import ours
 
@@ -85,6 +86,8 @@ def _content(function, seen):
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):
             yield from _content(value, seen)
+        elif isinstance(value, np.ndarray):
+            yield f"{name} {value.dtype} {value.tobytes().hex()}"
         else:
             yield f"{name} {value.__name__ if hasattr(value, '__name__') else repr(value)}"
 

@@ -117,12 +117,17 @@ def pull_many(arm, m, spent, collected, due, n, sums, outcomes):
 
 @nb.njit(error_model="numpy")
 def note(state, record):
-    """Note where the run stands as its next checkpoint; the money as sums over arms, in whatever order they came."""
-    c, now = state.now.checkpoint, state.now
-    now.reward, now.spent = state.sums[0].sum(), state.sums[1].sum()
+    """Note where the run stands as its next checkpoint."""
+    c = state.now.checkpoint
     record.pulls[c] = state.n
-    record.noted[c] = now
-    now.checkpoint = c + 1
+    record.noted[c] = state.now
+    state.now.checkpoint = c + 1
+
+
+@nb.njit(error_model="numpy")
+def add_up(state):
+    """The money as sums over arms: it is the same then in whatever order they were pulled."""
+    state.now.reward, state.now.spent = state.sums[0].sum(), state.sums[1].sum()
 
 
 @nb.njit(error_model="numpy")
@@ -132,6 +137,8 @@ def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
     if state.n[arm] == outcomes.filled[arm]:
         read_on(arm, state.n, state.sums, outcomes)
     now.rounds, now.spent, now.reward = t, spent, collected
+    if limits.rate == 0.0 and (t >= limits.last_round or spent >= record.due[now.checkpoint]):
+        add_up(state)
     while now.checkpoint < record.due.size and spent >= record.due[now.checkpoint]:
         note(state, record)
     if now.checkpoint == record.due.size:
@@ -142,10 +149,11 @@ def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
 
 
 @nb.njit(error_model="numpy")
-def end_run(t, spent, collected, state, record):
+def end_run(t, state, record):
     """Write the state back and note it at all checkpoints that are left: no arm is affordable any more."""
     now = state.now
-    now.rounds, now.spent, now.reward = t, spent, collected
+    now.rounds = t
+    add_up(state)
     while now.checkpoint < record.due.size:
         note(state, record)
     return DONE
@@ -177,7 +185,7 @@ def full_scan(index, constant, params, outcomes, state, record, limits):
                     if value > best or arm < 0:
                         arm, best = k, value
             if arm < 0:
-                return end_run(t, spent, collected, state, record)
+                return end_run(t, state, record)
             reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
@@ -361,7 +369,7 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             if rate == 0.0 and spent + least > ceiling:
-                return end_run(t, spent, collected, state, record)
+                return end_run(t, state, record)
             chosen = choose(t + 1, n, reward_sums, cost_sums, reward_sq, cost_sq, problem, params, memory, rng)
             if chosen < NULL_ARM or chosen >= K:
                 now.rounds = t
@@ -403,6 +411,7 @@ class Run:
         self.limits = new_limits(max_rounds, np.zeros(K) if max_cost is None else max_cost, ceiling, rate)
         self.worked_on = ()     # what the last loop was given besides, for those who watch a run
 
+    @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def play(self, loop: Callable, *rule: object) -> int:
         """Call the kernel `loop(*rule, ...)` until the run ends, drawing pages when a stack is empty; its status."""
         stacks, self.worked_on = self.stacks, rule

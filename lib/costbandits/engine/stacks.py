@@ -124,6 +124,7 @@ class Stacks:
             found[first:first + len(part)] = part[:count - first]
         return found
 
+    @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def read_on(self, k: int, outcomes: Outcomes, state: State) -> None:
         """Read on at a position of which all that was read has been pulled."""
         trees.read_on(k, state.n, state.sums, outcomes)

@@ -152,8 +152,8 @@ def safe_pulls(lower, t, arm, value, most, n, sums, costs, params):
     i = n[arm]
     m = np.int64(min(2.0 * i * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
     for _ in range(2):
-        if m >= MANY and lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], 0.0, m * costs[arm], costs[arm],
-                 params) > most:
+        if m >= MANY and lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], 0.0,
+                               m * costs[arm], costs[arm], params) > most:
             return m
         m >>= 1
     return 1
@@ -195,7 +195,7 @@ def by_filling(index, lower, costs, params, search, bound, clock, arms, counts, 
             else:
                 arm = any_item(index, t, spent, ceiling, n, sums, costs, params, arms, counts, rng)
                 if arm < 0:
-                    return end_run(t, spent, collected, state, record)
+                    return end_run(t, state, record)
             i = n[arm]
             if m >= MANY:
                 spent, collected = pull_many(arm, m, spent, collected, due, n, sums, outcomes)
@@ -346,7 +346,7 @@ def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
             if arm < 0:
                 arm = densest_that_fits(spent, ceiling, costs, density)
                 if arm < 0:
-                    return end_run(t, spent, collected, state, record)
+                    return end_run(t, state, record)
                 m = np.int64(min((ceiling - spent) / costs[arm], FAR)) - 1
             i = n[arm]
             spent, collected = pull_many(arm, min(max(m, 1), last - t), spent, collected, due, n, sums, outcomes)
