@@ -12,25 +12,16 @@ from math import log, log1p
 import numba as nb
 import numpy as np
 
-# The next candidate comes after so many rounds have elapsed (-1: none in this stretch); until then nothing departs; the
-# arm for which this holds, where that matters; the rate of the stretch.
+# After how many rounds the next candidate comes, or the stretch ends; after how many to look ahead again; the arm for
+# which this holds, where that matters; the rate of the stretch.
 CLOCK = np.dtype([("candidate", "i8"), ("until", "i8"), ("arm", "i8"), ("rate", "f8")])
 
 
 @nb.njit(error_model="numpy")
 def look_ahead(clock, rng, t, stretch, rate):
-    """Set the clock to the first candidate among the rounds t + 1 ... t + stretch, or else to their end."""
+    """Set the clock to the first candidate among the rounds t + 1 ... t + stretch, or to their end if there is none."""
     wait = 0.0 if rate >= 1.0 else float(stretch)
     if 0.0 < rate < 1.0:
         wait = min(log(1.0 - rng.random()) / log1p(-rate), wait)
-    found = wait < stretch
-    clock.until = t + int(wait)
-    clock.candidate = clock.until if found else -1
-    clock.rate = min(rate, 1.0)
-
-
-@nb.njit(error_model="numpy")
-def accept(clock, rng, t, chance):
-    """Whether the candidate is accepted in round t + 1, of this probability; after it the clock must be set anew."""
-    clock.candidate, clock.until = -1, t + 1
-    return rng.random() * clock.rate < chance
+    clock.candidate, clock.rate = t + int(wait), min(rate, 1.0)
+    clock.until = clock.candidate + 1 if wait < stretch else clock.candidate

@@ -18,7 +18,7 @@ from ..checks import positive, require
 from ..engine.compilation import around
 from ..engine.loops import RUNNING, SLACK, Run, checkpoint, kernel, pull, pull_many, with_slack
 from ..engine.state import new_record
-from ..engine.thinning import CLOCK, accept, look_ahead
+from ..engine.thinning import CLOCK, look_ahead
 from ..engine.trees import KIND, read_on, settle
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_soft
 
@@ -261,7 +261,7 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
             if t >= K:
                 if t >= clock.until:
                     look_ahead(clock, rng, t, t, often / (t + 1))
-                if t == clock.candidate and accept(clock, rng, t, often / (t + 1)):
+                if t == clock.candidate and rng.random() * clock.rate < often / (t + 1):
                     arm, leader = int(rng.random() * K), -1
                 else:
                     best = value(n[leader], sums[0, leader], sums[1, leader]) if leader >= 0 else -inf
@@ -269,7 +269,7 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
                         leader, most, rival = best_two(value, n, sums)
                     arm = leader
                     pulls, cap = room(n[arm], sums[0, arm], sums[1, arm], most, least[arm])
-                    m = min(clock.until, last) - t
+                    m = min(clock.candidate, last) - t
                     m = m if pulls >= m else int(pulls)
             i = n[arm]
             if m >= MANY and cap > 0.0:

@@ -133,7 +133,6 @@ def watch(clock, rng, t, arm, left, cost, least):
 def item_of_candidate(index, t, spent, ceiling, least, n, sums, costs, params, clock, arms, counts, rng):
     """An item of the filling, given that round t + 1 is a candidate: the leader's, unless the candidate is accepted."""
     arm, u = clock.arm, rng.random() * clock.rate
-    clock.candidate, clock.until = -1, t + 1
     often, others = shares(ceiling - spent, costs[arm], least)
     if u * (often + others) < others:
         kinds = fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts)
@@ -191,7 +190,7 @@ def by_filling(index, lower, costs, params, search, bound, clock, arms, counts, 
                                                 counts, rng)
                     elif ahead:
                         m = safe_pulls(lower, t, arm, value, search.rival_bound, n, sums, costs, params)
-                        m = min(m, search.expires - t, clock.until - t, last - t)
+                        m = min(m, search.expires - t, clock.candidate - t, last - t)
             else:
                 arm = any_item(index, t, spent, ceiling, n, sums, costs, params, arms, counts, rng)
                 if arm < 0:
