@@ -20,7 +20,8 @@ import numpy as np
 
 from ..checks import ROUNDING, count, require, share
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, SHORTEST, SLACK, Run, checkpoint, pull, pull_many
+from ..engine.loops import RUNNING, SHORTEST, Run, checkpoint, pull, pull_many
+from ..engine.search import SLACK
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, read_on, settle, skip, total
 from .base import Policy, Problem, require_known_costs
