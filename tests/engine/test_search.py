@@ -61,7 +61,10 @@ def first_fault(lazy_argmax, pulled, index, state, luck, constant, params, stray
     return 0
 
 
-def fault(kind, K, rounds, seed, stray=0.0, levels=3, functions=engine, play=nb.njit(first_fault)):
+compiled = nb.njit(first_fault)
+
+
+def fault(kind, K, rounds, seed, stray=0.0, levels=3, functions=engine, play=compiled):
     """`first_fault` on arms of few levels, some of them equal."""
     rng = np.random.default_rng(seed)
     constant, params = rng.integers(0, levels, K) / 10, np.array([kind, rounds, rng.choice([0.1, 0.5, 2.0])])
@@ -87,8 +90,8 @@ def test_other_arms_may_be_pulled_if_the_search_is_told(kind, K):
 ERRORS = {
     "slack of the wrong sign": ("value + SLACK", "value - SLACK"),
     "a tie to the higher position": ("if tree[1].bound == best and k > arm:", "if tree[1].bound == best:"),
-    "a tie to the one found last": ("if value > best or (value == best and k < arm):\n            arm, best = k, value\n"
-                                    "    tied", "if value >= best:\n            arm, best = k, value\n    tied"),
+    "a tie to the one found last": ("(value == best and k < arm):\n            arm, best = k, value\n    tied",
+                                    "value == best:\n            arm, best = k, value\n    tied"),
     "expiry ignored": ("tree[1].until <= t", "tree[1].until < 0"),
     "expiry one round late": ("tree[1].until <= t", "tree[1].until < t"),
     "the old leader not in the tree again": ("elif k != arm:", "elif k != arm and k != leader:"),

@@ -8,8 +8,8 @@ from costbandits.engine.search import ARM, NODE, SEARCH
 from costbandits.engine.state import NOW, new_record
 from costbandits.policies import cost_subsidy, suak, thompson
 
-RECORDS = {"NOW": NOW, "SEARCH": SEARCH, "NODE": NODE, "ARM": ARM, "SUAK": suak.MEMORY, "SPELL": cost_subsidy.SPELL, "RACE": thompson.RACE,
-           "USS": suak.LAST}
+RECORDS = {"NOW": NOW, "SEARCH": SEARCH, "NODE": NODE, "ARM": ARM, "SUAK": suak.MEMORY, "SPELL": cost_subsidy.SPELL,
+           "RACE": thompson.RACE, "USS": suak.LAST}
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -108,14 +108,16 @@ def renew(index, t, k, value, best, tree, arms, n, sums, constant, params, last)
     That is guessed from how fast the index rose before, and tried again for an eighth of the time if it was too long.
     At most 16 t rounds, and never beyond round `last`.
     """
-    stride = SHARE * abs(best - value) / arms[k].rate
-    most = min(16.0 * t, float(last - t))
-    ahead = min(max(int(stride if stride < most else most), LEAST), last - t)       # the stride may be NaN
+    known = -math.inf < value < math.inf and -math.inf < best < math.inf
+    ahead, rate = min(16.0 * t, float(last - t)), arms[k].rate
+    if known and rate > 0.0:
+        ahead = min(SHARE * abs(best - value) / rate, ahead)
+    ahead = min(max(int(ahead), LEAST), last - t)
     bound = with_slack(index_at(t + ahead, k, index, n, sums, constant, params))
     while bound >= best > value and ahead > LEAST:
         ahead = max(ahead // 8, LEAST)
         bound = with_slack(index_at(t + ahead, k, index, n, sums, constant, params))
-    if 0.0 <= bound - value < math.inf:
+    if -math.inf < value <= bound < math.inf:
         arms[k].rate = (bound - value) / ahead
     put(tree, k, max(bound, LOWEST), t + ahead)
     return bound
