@@ -87,7 +87,7 @@ class Tuning(NamedTuple):
     calm: float = 0.06      # and at least this, divided by the root of its pulls
 
 
-STEADY = 5.0            # logarithm of a number of pulls
+STEADY = 7.0            # logarithm of a number of pulls
 INFINITE = np.float64(inf).view(np.int64)
 
 
@@ -116,7 +116,8 @@ def bent(u):
         return log1p(u) - u
     v = u / (2.0 + u)       # log(1 + u) is 2 artanh(v)
     w = v * v
-    return v * (2.0 * w * (1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11 + w * (1 / 13 + w / 15)))))) - u)
+    more = w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11 + w * (1 / 13 + w * (1 / 15))))))
+    return v * (2.0 * w * (1 / 3 + more) - u)
 
 
 @nb.njit(error_model="numpy")
@@ -126,8 +127,9 @@ def tail(x):
     while y < 8.0:
         product *= y
         y += 1.0
-    z = 1.0 / (y * y)
-    found = (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z * (1 / 1680 - z * (1 / 1188 - z * 691 / 360360))))) / y
+    z = 1.0 / y
+    w = z * z
+    found = z * (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w * (1 / 1188 - w * (691 / 360360))))))
     if y > x:
         found += (y - 0.5) * log(y) - (x - 0.5) * log(x) - (y - x) - log(product)
     return found
@@ -181,9 +183,8 @@ def kept(shape, z):
 
 
 @nb.njit(error_model="numpy")
-def draw(arm, tilt, arms, rng):
-    """V from f_tilt: a Beta is a share of two Gammas. All four are kept or refused by one uniform number."""
-    a, b, c, d = arms[A, arm] + tilt, arms[B, arm], arms[C, arm] - tilt, arms[D, arm]
+def draw(a, b, c, d, rng):
+    """V = R/C of a posterior: a Beta is a share of two Gammas. All four are kept or refused by one uniform number."""
     if a < 1.0 or c < 1.0:
         return rng.beta(a, b) / rng.beta(c, d)
     while True:
@@ -195,30 +196,25 @@ def draw(arm, tilt, arms, rng):
                 return w * (y + z) / (y * (w + x))
 
 
-@nb.njit(inline="always", error_model="numpy")
-def knock(arm, theta, arms, rng):
-    """Draw V at the ringing of the arm's bell; 0 for a false alarm."""
-    s = arms[TILT, arm]
-    V = draw(arm, s, arms, rng)
+@nb.njit(error_model="numpy")
+def knock(a, b, c, d, s, theta, rng):
+    """Draw V at the ringing of a bell; 0 for a false alarm."""
+    V = draw(a + s, b, c - s, d, rng)
     if s != 0.0 and not 0.0 < s * log(V / theta) < rng.standard_exponential():
         V = 0.0
     return V
 
 
-@nb.njit(inline="always", error_model="numpy")
-def pace(arm, arms):
-    """Keep what `wind` needs of the arm's chance: it winds far more often than chances change."""
-    if arms[TILT, arm] != 0.0:
-        arms[RATE, arm] = max(-log1p(-arms[CHANCE, arm]), 1e-300)
+@nb.njit(error_model="numpy")
+def rate_of(q):
+    """-log(1 - q): a bell that rings with probability q waits for floor(exponential/rate) rounds before that."""
+    return inf if q == 1.0 else max(-log1p(-q), 1e-300)
 
 
 @nb.njit(inline="always", error_model="numpy")
-def wind(arm, t, arms, rng):
-    """When the bell rings next: after a geometric number of rounds, or in every round if the arm has no tilt."""
-    if arms[TILT, arm] == 0.0:
-        arms[BELL, arm] = t + 1.0
-    else:
-        arms[BELL, arm] = t + 1.0 + np.floor(rng.standard_exponential() / arms[RATE, arm])
+def wait(rate, rng):
+    """In how many rounds a bell rings, from 1."""
+    return 1.0 + np.floor(rng.standard_exponential() / rate)
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -238,8 +234,8 @@ def cover(t, tuning, arms, race, rng):
     if arms[TILT, k] != 0.0:
         least = max(tuning.room * arms[CHANCE, k], tuning.calm / sqrt(arms[A, k] + arms[B, k]))
         race.cap = min(ldexp(1.0, frexp(least)[1]), tuning.loud)
-        arms[RATE, k] = -log1p(-race.cap)
-    wind(k, t, arms, rng)
+    arms[RATE, k] = rate_of(race.cap)
+    arms[BELL, k] = t + wait(arms[RATE, k], rng)
 
 
 @nb.njit(error_model="numpy")
@@ -253,14 +249,14 @@ def refresh(t, tuning, arms, race, rng):
         if low > theta:
             leader, theta = k, low
     race.leader, race.theta, race.work = leader, theta, 0.0
-    race.until = t + np.floor(0.5 * (arms[A, leader] + arms[B, leader]))
+    race.until = t + np.floor(0.3 * (arms[A, leader] + arms[B, leader]))
     for k in range(arms.shape[1]):
         side = -1 if k == leader else 1
         s, q = chernoff(arms[A, k], arms[B, k], arms[C, k], arms[D, k], theta, side)
         arms[TILT, k], arms[CHANCE, k] = (s, q) if q <= tuning.loud else (0.0, 1.0)
         if k != leader:
-            pace(k, arms)
-            wind(k, t, arms, rng)
+            arms[RATE, k] = rate_of(arms[CHANCE, k])
+            arms[BELL, k] = t + wait(arms[RATE, k], rng)
     cover(t, tuning, arms, race, rng)
     race.ring = min(arms[BELL].min(), race.until + 1.0)
 
@@ -279,38 +275,40 @@ def contest(t, low_rang, arms, race, rung, rng):
     """The arm with the largest V in round t, in which some bell has rung."""
     leader, theta, bells, heard = race.leader, race.theta, arms[BELL], 0
     drawn = int(low_rang)
-    x = knock(leader, theta, arms, rng) if low_rang else 0.0
-    while x == 0.0:                                  # silent, or a false alarm: above theta
-        V = draw(leader, 0.0, arms, rng)
-        x = V if V > theta else 0.0
-        drawn += 1
+    a, b, c, d, s = arms[A, leader], arms[B, leader], arms[C, leader], arms[D, leader], arms[TILT, leader]
+    x = knock(a, b, c, d, s, theta, rng) if low_rang else 0.0
     for k in range(len(bells)):
         rung[heard] = k
         heard += bells[k] <= t
     ring = next_bell(t, bells)
+    while x == 0.0:                                  # silent, or a false alarm: above theta
+        V = draw(a, b, c, d, rng)
+        x = V if V > theta else 0.0
+        drawn += 1
     arm, best = leader, x
     if x > theta:
         room = log(x / theta)
         for i in range(heard):
             # V is kept with probability (V/theta)^-s: not worth drawing if nothing above `best` would be.
             k, kept = rung[i], rng.standard_exponential()
-            if arms[TILT, k] * room < kept:
-                V = draw(k, arms[TILT, k], arms, rng)
+            s = arms[TILT, k]
+            if s * room < kept:
+                V = draw(arms[A, k] + s, arms[B, k], arms[C, k] - s, arms[D, k], rng)
                 drawn += 1
-                if V > best and arms[TILT, k] * log(V / theta) < kept:
+                if V > best and s * log(V / theta) < kept:
                     arm, best, room = k, V, log(V / theta)
-            wind(k, t, arms, rng)
+            bells[k] = t + wait(arms[RATE, k], rng)
             ring = min(ring, bells[k])
     else:
         for k in range(len(bells)):
-            V = 0.0
+            a, b, c, d, V = arms[A, k], arms[B, k], arms[C, k], arms[D, k], 0.0
             if bells[k] <= t:
-                V = knock(k, theta, arms, rng)
+                V = knock(a, b, c, d, arms[TILT, k], theta, rng)
                 drawn += 1
-                wind(k, t, arms, rng)
+                bells[k] = t + wait(arms[RATE, k], rng)
                 ring = min(ring, bells[k])
             while V == 0.0 and k != leader:          # silent, or a false alarm: not above theta
-                V = draw(k, 0.0, arms, rng)
+                V = draw(a, b, c, d, rng)
                 V = V if V <= theta else 0.0
                 drawn += 1
             if V > best:
@@ -321,25 +319,16 @@ def contest(t, low_rang, arms, race, rung, rng):
 
 
 @nb.njit(error_model="numpy")
-def rang(t, tuning, arms, race, rng):
-    """Whether the leader's bell rings in round t. It can if a candidate comes, and then awaits the next one."""
-    if arms[BELL, race.leader] > t:
-        return False
-    low_rang = rng.random() * race.cap < arms[CHANCE, race.leader]
-    cover(t, tuning, arms, race, rng)
-    return low_rang
-
-
-@nb.njit(error_model="numpy")
-def listen(t, tuning, arms, race, rung, rng):
-    """The arm to pull in round t, the first in which a bell rings, a candidate comes or a refresh is due."""
+def attend(t, tuning, arms, race, rng):
+    """See to the leader before round t, if a refresh is due or a candidate comes; whether its bell rings."""
     if t > race.until:
         refresh(t - 1, tuning, arms, race, rng)
-    low_rang = rang(t, tuning, arms, race, rng)
-    race.ring = min(arms[BELL].min(), race.until + 1.0)
-    if low_rang or race.ring <= t:
-        return contest(t, low_rang, arms, race, rung, rng)
-    return race.leader
+    leader, low_rang = race.leader, False
+    if arms[BELL, leader] <= t:
+        low_rang = rng.random() * race.cap < arms[CHANCE, leader]
+        cover(t, tuning, arms, race, rng)
+        race.ring = min(next_bell(t - 1, arms[BELL]), race.until + 1.0)
+    return low_rang
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -401,7 +390,12 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
             arm, done = race.leader, 0
             free = np.int64(min(race.ring - 1.0, last)) - t        # rounds that certainly pull the leader
             if free <= 0:
-                arm, free = listen(t + 1, tuning, arms, race, rung, rng), 1
+                low_rang, free = False, 1
+                if arms[BELL, arm] <= t + 1 or race.until < t + 1:
+                    low_rang = attend(t + 1, tuning, arms, race, rng)
+                    arm = race.leader
+                if low_rang or race.ring <= t + 1:
+                    arm = contest(t + 1, low_rang, arms, race, rung, rng)
             i = n[arm]
             if i == filled[arm]:
                 if free >= LEAF:
@@ -436,8 +430,8 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
             if arms[CHANCE, arm] > tuning.loud:
                 arms[TILT, arm], arms[CHANCE, arm] = 0.0, 1.0
             if arm != race.leader:
-                pace(arm, arms)
-                wind(arm, t, arms, rng)
+                arms[RATE, arm] = rate_of(arms[CHANCE, arm])
+                arms[BELL, arm] = t + wait(arms[RATE, arm], rng)
                 race.ring = min(race.ring, arms[BELL, arm])
             elif arms[CHANCE, arm] > race.cap:
                 cover(t, tuning, arms, race, rng)
