@@ -148,8 +148,8 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
     names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[len(rules):])
     outer = eval(compile(f"lambda {names}: loop({', '.join(list(inside)[1:])}, {names})", __file__, "eval"), inside)
     outer.__module__ = __name__
-    outer.__qualname__ = "_around_".join([kernel.py_func.__name__,
-                                          *(f"{rule.py_func.__module__}_{rule.py_func.__qualname__}" for rule in rules[:1])])
+    rule = rules[0].py_func
+    outer.__qualname__ = f"{kernel.py_func.__name__}_around_{rule.__module__}_{rule.__qualname__}"
     signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[len(rules):])
     return Kernel(outer, signature, all(ours(rule.py_func) for rule in rules), holds_a_rule=True)
 

@@ -28,7 +28,7 @@ from numba import types as T
 from numpy.typing import ArrayLike
 
 from .compilation import Kernel, around, ready
-from .search import SLACK, lazy_argmax, lent, new_search
+from .search import SLACK, index_at, lazy_argmax, lent, new_search
 from .stacks import Stacks
 from .state import NOW, TYPES, Record, State, new_limits, new_record
 from .trees import KIND, LEAF, block, read_on, settle, skip, total
@@ -196,9 +196,9 @@ def all_affordable_below(max_cost, ceiling):
 _search = tuple(map(nb.typeof, new_search(1)))
 
 
-@functools.cache
+@functools.lru_cache(256)
 def lower_of(index):
-    """A lower bound of a regular index over a block, for `by_blocks`: rewards so far over all its pulls, all its costs now.
+    """A lower bound of a regular index over a block: rewards so far over all its pulls, and all its costs now.
 
     For any j < m its index after j more pulls is no less: it does not fall in the mean reward nor in t, and does not
     rise in the mean cost nor, at the same means, in n.
@@ -255,7 +255,7 @@ def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, st
             arm, m = t, 0
             if t >= K:
                 arm = search.leader
-                value = index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], constant[arm], params)
+                value = index_at(t + 1, arm, index, n, sums, constant, params)
                 if t < search.expires and value > search.rival_bound:
                     lead = share * n[arm] * (value - search.rival_bound) / abs(value)
                     m = min(np.int64(min(lead, FAR)) if lead > 0.0 else 0, search.expires - t, last - t)
@@ -279,8 +279,9 @@ def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, st
                     for j in range(row, row + m):
                         x, y = pool[j, 0], pool[j, 1]
                         r, c, rr, cc, s, w = r + x, c + y, rr + x * x, cc + y * y, s + y, w + x
-                    if s < due and lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
-                                         r - sums[0, arm], c - sums[1, arm], constant[arm], params) > search.rival_bound:
+                    least = lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
+                                  r - sums[0, arm], c - sums[1, arm], constant[arm], params)
+                    if s < due and least > search.rival_bound:
                         done, spent, collected, n[arm] = m, s, w, i + m
                         sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm] = r, c, rr, cc
                         share = min(share * 1.1, 1.0)

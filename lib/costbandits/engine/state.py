@@ -26,7 +26,7 @@ class Outcomes(NamedTuple):
     filled: np.ndarray      # (K,)
     arms: np.ndarray        # (K, 4)            of each position: where in the pool it has a place of its own, its arm,
     #                                           and of rewards and costs the number of values, or a kind of law
-    laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if it is none of those before; parameters
+    laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if it is none before it; parameters
     level: np.ndarray       # (K, D)            of each block on the stack: LEAF * 2**level outcomes; first, how many
     counts: np.ndarray      # (K, 2, D, V)      how often each value occurs in a block; first, in all that was read
     kept: np.ndarray        # (slots, V + 3)    a node and its first half's counts; a leaf, and who reads it in the pool

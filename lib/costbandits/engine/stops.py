@@ -74,8 +74,8 @@ class Budget(StopRule):
 class HardBudget(Budget):
     """Known costs, a total budget that is never exceeded: a run ends when no arm is affordable any more.
 
-    An arm is affordable if its cost added to what was spent is at most `total`, but for rounding. The last checkpoint is the end of the run, at whatever was spent by then: nothing, if
-    the budget is below every cost.
+    An arm is affordable if its cost added to what was spent is at most `total`, but for rounding. The last checkpoint
+    is the end of the run, at whatever was spent by then: nothing, if the budget is below every cost.
 
     >>> cb.HardBudget(20).hard
     True

@@ -83,14 +83,14 @@ def reward_bounds(k, n, sums, width):
 
 
 @nb.njit(error_model="numpy")
-def stays(arm, m, rewards, costs, n, sums, terms, arms):
-    """Whether an arm stays the cheapest feasible one while it is pulled m times, for these rewards and costs in all.
+def stays(arm, m, costs, n, sums, terms, arms):
+    """Whether an arm stays the cheapest feasible one while it is pulled m times, at these costs in all.
 
-    Bounds of all others rest. Its own mean reward lies between the rewards so far over n + m pulls and all of them over
-    n, and its mean cost is at most all costs over n; a narrow miss by rounding must not decide.
+    Bounds of all others rest. Its own mean reward is at least the rewards so far over n + m pulls, and its mean cost at
+    most all costs over n; a narrow miss by rounding must not decide.
     """
     i, width, part, worst = n[arm], terms.width, 1.0 - terms.alpha, 0.0
-    low, high = sums[0, arm] / (i + m), (sums[0, arm] + rewards) / i
+    low = sums[0, arm] / (i + m)
     upper, standard = min(low + sqrt(width / (i + m)), 1.0), low + sqrt(width / (i + m))
     price = arms.price[arm]
     if terms.unknown:
@@ -118,14 +118,14 @@ def pull_block(arm, m, n, sums, terms, arms, outcomes):
     if i == outcomes.filled[arm]:
         size = block(arm, i, m, outcomes)
         reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
-        if not stays(arm, size, reward, cost, n, sums, terms, arms):
+        if not stays(arm, size, cost, n, sums, terms, arms):
             return 0, 0.0, 0.0
         skip(arm, n, sums, outcomes)
         return size, cost, reward
     size, reward, cost = min(m, outcomes.filled[arm] - i), 0.0, 0.0
     for j in range(row, row + size):
         reward, cost = reward + pool[j, 0], cost + pool[j, 1]
-    if not stays(arm, size, reward, cost, n, sums, terms, arms):
+    if not stays(arm, size, cost, n, sums, terms, arms):
         return 0, 0.0, 0.0
     for _ in range(size):
         pull(arm, n, sums, pool, outcomes.at)

@@ -70,7 +70,7 @@ def least_eta(total, square, more, n, m):
 
 @nb.njit(error_model="numpy")
 def omega_star_lower(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
-    """A lower bound of `omega_star_ucb` over a block of m pulls: rewards so far, all of the block's costs, least eta."""
+    """A lower bound of `omega_star_ucb` over a block of m pulls: rewards so far, all its costs, the least eta."""
     w = 2.0 * params[0] * log(t) / (n + m)
     w_r, w_c = least_eta(reward, reward_sq, rewards, n, m) * w, least_eta(cost, cost_sq, costs, n, m) * w
     return omega_ratio(reward / (n + m), (cost + costs) / n, w_r, w_c)

@@ -55,8 +55,8 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     progress : bool or str
         Show a bar in a terminal, with this label.
     max_rounds : int, optional
-        A run that needs more is an error; up to 2**62. By default 2**62 where a policy plays in blocks, which most do if
-        all rewards and costs have few values, and 10**8 where it plays round by round.
+        A run that needs more is an error; up to 2**62. By default 2**62 where a policy plays in blocks, which most do
+        if all rewards and costs have few values, and 10**8 where it plays round by round.
     store : path, optional
         File of finished replications: what it holds is not played again, what it lacks is added.
     reduce : callable, optional
@@ -166,6 +166,6 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
     if n_jobs is not None:
         require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
-    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, max_rounds and int(max_rounds), reduce,
-                  first=ids[0])
+    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
+                  max_rounds and int(max_rounds), reduce, first=ids[0])
     return replace(study, arms=study.example().K), [int(r) for r in ids]
