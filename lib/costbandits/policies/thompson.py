@@ -249,7 +249,7 @@ def refresh(t, tuning, arms, race, rng):
         if low > theta:
             leader, theta = k, low
     race.leader, race.theta, race.work = leader, theta, 0.0
-    race.until = t + np.floor(0.3 * (arms[A, leader] + arms[B, leader]))
+    race.until = t + 1.0 + np.floor(0.3 * (arms[A, leader] + arms[B, leader]))
     for k in range(arms.shape[1]):
         side = -1 if k == leader else 1
         s, q = chernoff(arms[A, k], arms[B, k], arms[C, k], arms[D, k], theta, side)
