@@ -402,6 +402,12 @@ FULL = {"Bernoulli": five_arms(cb.Bernoulli), "Beta": five_arms(lambda mean: cb.
         "discrete": five_arms(of_three)}
 
 
+# Long enough for blocks of pulls.
+CLEAR = {name: cb.Bandit([law(0.7), law(0.3)], [law(0.4), law(0.5)])
+         for name, law in (("two Bernoulli", cb.Bernoulli), ("two discrete", of_three))}
+PLAYED = {**dict.fromkeys(FULL, 150.0), **dict.fromkeys(CLEAR, 10_000.0)}
+
+
 class FaultyBTS(cb.BTS):
     def play(self, run, problem, rng):
         arms = state([PRIOR] * problem.K, "drawn, but not compared with the best")
@@ -411,8 +417,9 @@ class FaultyBTS(cb.BTS):
 @cache
 def figures_of_runs(policy, family, seed):
     """Rounds and pulls of the best arm after half and all of the budget, and regrets: shape (5, replications)."""
-    runs = cb.simulate({"": policy}, FULL[family], cb.Budget(150), 300 * DEEP, seed=seed, checkpoints=2)
-    best = runs.pulls[0, ..., FULL[family].ratios.argmax()]
+    bandit, number = {**FULL, **CLEAR}[family], (300 if family in FULL else 100) * DEEP
+    runs = cb.simulate({"": policy}, bandit, cb.Budget(PLAYED[family]), number, seed=seed, checkpoints=2)
+    best = runs.pulls[0, ..., bandit.ratios.argmax()]
     return [*runs.rounds[0].T, *best.T, cb.regret.budgeted(runs)[0, :, -1]]
 
 
@@ -422,7 +429,7 @@ def difference(policy, family):
     return min(test(*pair).pvalue for pair in pairs for test in (stats.ks_2samp, stats.mannwhitneyu))
 
 
-@pytest.mark.parametrize("family", FULL)
+@pytest.mark.parametrize("family", PLAYED)
 def test_runs_are_distributed_as_those_of_the_definition(family):
     assert difference(cb.BTS(), family) > ALARM
 
@@ -628,12 +635,12 @@ SURE = {
 }
 
 
-def run_of(bandit, fault, seed, budget=4000.0, tuning=USUAL):
+def run_of(bandit, fault, seed, budget=30_000.0):
     """A run of the kernel that can err, with checkpoints at uneven spendings: its own arrays and the engine's."""
     arms, race = state([PRIOR] * bandit.K, fault), new_record(RACE)
     run = engine.Run(Stacks(bandit, seed, 0, range(bandit.K)), budget * np.linspace(0, 1, 14)[1:]**1.5, 10**9)
-    run.play(faulty().bells, Tuning(*map(float, tuning)), arms, race, np.zeros(bandit.K + 1, np.int64),
-             np.random.default_rng(seed))
+    rung, rng = np.zeros(bandit.K + 1, np.int64), np.random.default_rng(seed)
+    run.play(faulty().bells, USUAL, arms, race, rung, rng)
     return arms, race, run
 
 
@@ -652,6 +659,13 @@ def same_by_blocks(bandit, fault=None, seeds=range(8)):
 @pytest.mark.parametrize("case", SURE)
 def test_blocks_are_pulled_as_if_one_by_one(case):
     assert same_by_blocks(SURE[case], seeds=range(20 * DEEP))
+
+
+def test_trials_of_blocks_use_other_random_numbers():
+    """So a run that differs from one by single pulls has blocks: most of those compared with the definition do."""
+    pulls = [[run_of(CLEAR["two discrete"], fault, seed, PLAYED["two discrete"])[2].record.pulls
+              for fault in (None, SINGLE)] for seed in range(20)]
+    assert sum(not np.array_equal(*pair) for pair in pulls) > 10
 
 
 @pytest.mark.parametrize("fault", ["a block across bells", "a block across a checkpoint",
