@@ -55,12 +55,15 @@ def test_all_that_a_pair_depends_on_matters():
     assert len(set(found)) == len(found)
 
 
-def test_streams_do_not_collide():
-    """Also where plain lists such as [seed, replication] would: with trailing zeros, or seeds above 2**32."""
-    keys = [(seed, r, purpose, arm) for seed in (0, 1, 2**32, 2**32 + 1) for r in (0, 1, 2**32) for purpose in range(6)
+@pytest.mark.parametrize(("replications", "chunks"), [((0, 1, 2**32), False), ((0, 1, 2**32 - 1), True)])
+def test_streams_do_not_collide(replications, chunks):
+    """Also where plain lists such as [seed, replication] would: with trailing zeros, or seeds above 2**32.
+
+    With chunks they do from replication 2**32 on: it takes two words of a key, and then looks like a chunk of another.
+    """
+    keys = [(seed, r, purpose, arm) for seed in (0, 1, 2**32, 2**32 + 1) for r in replications for purpose in range(6)
             for arm in (0, 1, 2)]
-    # A replication from 2**32 on takes two words of a key: it could be taken for a chunk of one below.
-    keys += [(*key, chunk) for key in keys for chunk in (0, 4, 8) if key[1] < 2**32]
+    keys += [(*key, chunk) for key in keys for chunk in (0, 1, 4, 8) if chunks]
     assert len({stacks.stream(*key).integers(2**63) for key in keys}) == len(keys)
     assert stacks.stream(5, 6, 3).integers(2**63) == stacks.stream(5, 6, 3, 0).integers(2**63)
 
