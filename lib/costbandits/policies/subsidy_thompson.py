@@ -1,0 +1,515 @@
+"""Thompson sampling with cost subsidy: the law of `cost_subsidy.by_draws`, exactly, with few draws.
+
+A round draws a score of every arm from its posterior, and pulls the cheapest arm whose score is at least 1 - alpha times
+the largest. Hardly any of these scores matter. What follows draws those that do ("tangent bells"; to our knowledge not
+published before). It rests on two facts.
+
+*Tails.* The density f of a score is log-concave. Beyond a level l it lies below the exponential that touches it at l,
+f(l) exp(-g (x - l)) with g = -(log f)'(l), whose integral is q = f(l)/g. So with probability q a bell rings, x is l plus
+an exponential number of rate g, and it is kept with probability f(x) / (f(l) exp(-g (x - l))): what is kept has exactly
+the law of the score beyond l. Else, silent or a false alarm, the score lies on the usual side of l. In a tail most bells
+are true, as the ratio of f(l)/g and the tail's probability tends to 1.
+
+*The line.* Each arm has a stretch of length -log(1 - q) of a line, and a Poisson process of rate 1 runs along it: an
+arm's bell rings if a point falls on its stretch. The next point is one exponential number away, however many arms it
+passes over, and a tree of sums says whose stretch it hit. A round is one passage; while nothing changes the rounds follow
+each other, so the number of rounds without a bell is known at once.
+
+A *settled* run has an arm, the leader, that is pulled unless a bell rings. It holds levels h > l and bells for: the
+leader's score below (1 - alpha) h; anybody else's above h; a guarantor's below l; that of an arm cheaper than the leader
+above (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If some bell is true, all other scores
+are drawn given that they lie on their usual side. The leader learns in every round, but its posterior enters only by a
+bound, `RACE.bound`, of its bell's probability, which holds until it has lost more than `RACE.allowed` rewards: until the
+round `RACE.bell` nothing else needs to be known of its pulls. What the bound rings too often is thinned out.
+
+In a *contended* run all arms have bells above one level, of which some ring in nearly every round: the largest score is
+the best of their scores. It sets the bar, and a second line, of bells above 1 - alpha times the level, with the arms in
+the order of their prices, finds the first arm above it; only arms cheaper than the best need be passed. Where no bell
+rings, all scores are drawn given that they lie below the level.
+
+Levels, and which kind a run is of, are chosen anew now and then from what is known. They decide the speed alone.
+"""
+
+from math import exp, factorial, inf, log, log1p, nan, pi, sqrt
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from ..checks import ROUNDING
+from ..engine.compilation import compiled_for
+from ..engine.loops import RUNNING, checkpoint, pull
+from ..engine.state import new_record
+from .cost_subsidy import cheapest, lowest_price
+
+# Columns of an arm: successes, or the sum of rewards; pulls; posterior mean and standard deviation; its cost, or a lower
+# bound of it; a score; its leaf. ARM is the arm of a leaf. Then three tails, above TOP, above BAR, below LOW, of four
+# columns each. SLOPE is -(log f)'; 0 if the arm is drawn in every round. All in one array: each costs time in each call.
+WON, PULLS, MEAN, SPREAD, PRICE, SCORE, LEAF, ARM, TOP, BAR, LOW = 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16
+LEVEL, DENSITY, CHANCE, SLOPE = range(4)
+# State of a run: the leader (-1: contended) and the round of the next bell, with the place on the line where it rings;
+# the bound of the leader's bell and how much reward it may have lost for it to hold; the level of cheaper arms, and the
+# price that the leader's must not reach, unless it is `agreed`; the level of all if contended; work since a refresh.
+RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("bound", "f8"), ("allowed", "f8"),
+                 ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"), ("level", "f8"), ("work", "f8")])
+
+
+class Tuning(NamedTuple):
+    """What only speed depends on; the law is exact for all values."""
+
+    loud: float = 0.7       # above this probability a bell is not worth having
+    margin: float = 2.0     # a leader is this many standard deviations off every bell
+    calm: float = 5.0       # a settled run may have this many bells per round and arm
+    points: float = 0.0     # a contended run has log(2 K) bells a round, and this many more
+    few: int = 4            # with fewer arms a contended run draws them all
+    lazy: float = 100.0     # after so many draws per arm all levels are chosen anew
+
+
+def sampler(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.record]:
+    """The kernel's arrays before the first pull: of the arms, of both lines, and of the run.
+
+    Leaves are in the order of the prices.
+
+    >>> [np.shape(part) for part in sampler(np.array([0.5, 0.25, 0.5]))]
+    [(3, 20), (2, 8), ()]
+    """
+    K, order, arms, race = price.size, np.argsort(price, kind="stable"), np.zeros((price.size, 20)), new_record(RACE)
+    arms[:, PRICE], arms[:, ARM], arms[:, LEAF], race.leader = price, order, np.argsort(order), -1
+    return arms, np.zeros((2, 2 << (K - 1).bit_length())), race
+
+
+# ---- tails ------------------------------------------------------------------------------------------
+
+CERTAIN = 40.0              # the stretch of an arm that is drawn in every round: missed once in 1e17 rounds
+# log n! = n log n - n + log(2 pi n) / 2 + this.
+STIRLING = np.array([0.0] + [log(factorial(n)) - (n + 0.5) * log(n) + n - 0.5 * log(2 * pi) for n in range(1, 16)])
+
+
+@nb.njit(error_model="numpy")
+def stirling(n):
+    """The remainder of Stirling's formula for n!, n = 1, 2, ..."""
+    if n < 16.0:
+        return STIRLING[int(n)]
+    w = 1.0 / (n * n)
+    return (1.0 / 12.0 - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w / 1188.0)))) / n
+
+
+@nb.njit(error_model="numpy")
+def log_density(won, n, level, gaussian):
+    """Logarithm of a posterior's density at a level; for huge n, too, where factorials would cancel (Loader, 2000)."""
+    if gaussian:
+        away = level - won / n
+        return 0.5 * (log(n / (2.0 * pi)) - n * away * away)
+    lost = n - won
+    if won == 0.0:
+        return log(n + 1.0) + n * log1p(-level)
+    if lost == 0.0:
+        return log(n + 1.0) + n * log(level)
+    more = won - n * level
+    return (log((n + 1.0) * sqrt(n / (2.0 * pi * won * lost))) + stirling(n) - stirling(won) - stirling(lost)
+            - won * log1p(more / (n * level)) - lost * log1p(-more / (n * (1.0 - level))))
+
+
+@nb.njit(inline="always", error_model="numpy")
+def steepness(won, n, level, gaussian):
+    """How fast the logarithm of the density falls at a level."""
+    return n * level - won if gaussian else (n - won) / (1.0 - level) - won / level
+
+
+@nb.njit(inline="always", error_model="numpy")
+def inside(level, gaussian):
+    """Whether there is anything on both sides of a level."""
+    return -inf < level < inf if gaussian else 0.0 < level < 1.0
+
+
+@nb.njit(error_model="numpy")
+def assess(k, tail, loud, gaussian, arms):
+    """The probability of an arm's bell and its slope, from the density at its level."""
+    slope = steepness(arms[k, WON], arms[k, PULLS], arms[k, tail + LEVEL], gaussian)
+    size, density = -slope if tail == LOW else slope, arms[k, tail + DENSITY]
+    if size > 0.0 and density <= loud * size:
+        arms[k, tail + CHANCE], arms[k, tail + SLOPE] = density / size, slope
+    else:
+        arms[k, tail + CHANCE], arms[k, tail + SLOPE] = 1.0, 0.0
+
+
+@nb.njit(error_model="numpy")
+def measure(k, tail, level, loud, gaussian, arms):
+    """Set a level of an arm."""
+    arms[k, tail + LEVEL], arms[k, tail + CHANCE] = level, 0.0
+    if inside(level, gaussian):
+        arms[k, tail + DENSITY] = exp(log_density(arms[k, WON], arms[k, PULLS], level, gaussian))
+        assess(k, tail, loud, gaussian, arms)
+
+
+@nb.njit(error_model="numpy")
+def learn(k, x, loud, gaussian, arms):
+    """The tails of an arm after its last reward x."""
+    won, n = arms[k, WON], arms[k, PULLS]
+    for tail in (TOP, BAR, LOW):
+        level = arms[k, tail + LEVEL]
+        if inside(level, gaussian):
+            if not gaussian:
+                arms[k, tail + DENSITY] *= (n + 1.0) * (level / won if x == 1.0 else (1.0 - level) / (n - won))
+            if gaussian or arms[k, tail + DENSITY] < 1e-250:        # what has vanished could not come back
+                measure(k, tail, level, loud, gaussian, arms)
+            else:
+                assess(k, tail, loud, gaussian, arms)
+
+
+@nb.njit(inline="always", error_model="numpy")
+def draw(k, gaussian, arms, rng):
+    """A score."""
+    won, n = arms[k, WON], arms[k, PULLS]
+    return won / n + rng.standard_normal() / sqrt(n) if gaussian else rng.beta(won + 1.0, n - won + 1.0)
+
+
+@nb.njit(error_model="numpy")
+def knock(k, tail, least, gaussian, arms, rng):
+    """The score of an arm whose bell rings; nan for a false alarm, or if it is not above `least`."""
+    level, slope = arms[k, tail + LEVEL], arms[k, tail + SLOPE]
+    if slope == 0.0:
+        x = draw(k, gaussian, arms, rng)
+        return x if x > level and x > least else nan
+    step = rng.standard_exponential() / slope
+    x, won, n = level + step, arms[k, WON], arms[k, PULLS]
+    if not x > least or not (gaussian or 0.0 < x < 1.0):
+        return nan
+    fall = (0.5 * n * step * step if gaussian else
+            -won * log1p(step / level) - (n - won) * log1p(-step / (1.0 - level)) - slope * step)
+    return x if fall < rng.standard_exponential() else nan
+
+
+# ---- the line ---------------------------------------------------------------------------------------
+
+@nb.njit(inline="always", error_model="numpy")
+def stretch(chance):
+    """What a Poisson process of rate 1 hits with this probability."""
+    return -log1p(-chance) if chance < 1.0 else CERTAIN
+
+
+@nb.njit(error_model="numpy")
+def plant(line, k, length, arms, trees):
+    """Set the stretch of an arm; nodes 2 i and 2 i + 1 of a tree add up to node i."""
+    node = trees.shape[1] // 2 + int(arms[k, LEAF])
+    trees[line, node] = length
+    while node > 1:
+        node >>= 1
+        trees[line, node] = trees[line, 2 * node] + trees[line, 2 * node + 1]
+
+
+@nb.njit(error_model="numpy")
+def locate(line, place, trees):
+    """The leaf whose stretch holds a place of the line, and where that stretch ends."""
+    node, half, rest = 1, trees.shape[1] // 2, place
+    while node < half:
+        node *= 2
+        if rest >= trees[line, node] and trees[line, node + 1] > 0.0:
+            rest -= trees[line, node]
+            node += 1
+    return node - half, place - rest + trees[line, node]
+
+
+# ---- a round ----------------------------------------------------------------------------------------
+
+@nb.njit(inline="always", error_model="numpy")
+def before(k, arm, arms):
+    """Whether k is pulled rather than `arm` if both are good enough."""
+    return arms[k, PRICE] < arms[arm, PRICE] or (arms[k, PRICE] == arms[arm, PRICE] and k < arm)
+
+
+@nb.njit(error_model="numpy")
+def settle(terms, arms, race, rng):
+    """The arm of a round, in which the scores that are not yet drawn lie on their usual side."""
+    for k in range(arms.shape[0]):
+        x = arms[k, SCORE]
+        while x != x:
+            y = draw(k, terms.gaussian, arms, rng)
+            x = y if arms[k, LOW + LEVEL] <= y <= arms[k, TOP + LEVEL] else nan
+        arms[k, SCORE] = x
+    race.work += arms.shape[0]
+    return cheapest(terms.alpha, arms[:, SCORE], arms[:, SCORE], arms[:, PRICE])
+
+
+@nb.njit(error_model="numpy")
+def unusual(k, terms, tuning, arms, race, rng):
+    """The score of an arm whose bell rings in a settled run; nan for a false alarm."""
+    tail, low, top = TOP, arms[k, LOW + CHANCE], arms[k, TOP + CHANCE]
+    if k == race.leader:
+        measure(k, LOW, arms[k, LOW + LEVEL], tuning.loud, terms.gaussian, arms)
+        if rng.random() * race.bound >= arms[k, LOW + CHANCE]:
+            return nan
+        tail = LOW
+    elif low > 0.0 and rng.random() * (low + top) < low:
+        tail = LOW
+    return knock(k, tail, -inf, terms.gaussian, arms, rng)
+
+
+@nb.njit(error_model="numpy")
+def disturbed(terms, tuning, arms, trees, race, rng):
+    """The arm of a round of a settled run in which a bell rings."""
+    place, quiet = race.place, True
+    while place < trees[0, 1]:
+        leaf, end = locate(0, place, trees)
+        k = int(arms[leaf, ARM])
+        x = unusual(k, terms, tuning, arms, race, rng)
+        if x == x:
+            if quiet:
+                arms[:, SCORE] = nan
+            quiet, arms[k, SCORE] = False, x
+        race.work += 1.0
+        place = end + rng.standard_exponential()
+    return race.leader if quiet else settle(terms, arms, race, rng)
+
+
+@nb.njit(error_model="numpy")
+def contended(terms, arms, trees, race, rng):
+    """The arm of a round of a contended run."""
+    gaussian, best, most, work = terms.gaussian, -1, race.level, 0
+    place = rng.standard_exponential()
+    while place < trees[0, 1]:
+        leaf, end = locate(0, place, trees)
+        k = int(arms[leaf, ARM])
+        x = knock(k, TOP, most, gaussian, arms, rng)
+        if x > most:
+            best, most = k, x
+        work += 1
+        place = end + rng.standard_exponential()
+    if best < 0:
+        arms[:, SCORE] = nan
+        return settle(terms, arms, race, rng)
+    bar = (1.0 - terms.alpha) * most
+    bar -= ROUNDING * bar
+    # From here on only (best, most) is known: the other scores lie below `most`.
+    arm, passed, place = best, int(arms[best, LEAF]), rng.standard_exponential()
+    while place < trees[1, 1]:
+        leaf, end = locate(1, place, trees)
+        if leaf >= passed and not terms.unknown:
+            break
+        k = int(arms[leaf, ARM])
+        if before(k, arm, arms):
+            x = knock(k, BAR, bar, gaussian, arms, rng)
+            while x > most:
+                x = knock(k, BAR, bar, gaussian, arms, rng) if rng.random() < arms[k, BAR + CHANCE] else nan
+            if x == x:
+                arm, passed = k, leaf
+        work += 1
+        place = end + rng.standard_exponential()
+    race.work += work
+    return arm
+
+
+# ---- levels -----------------------------------------------------------------------------------------
+
+@nb.njit(error_model="numpy")
+def estimate(gaussian, arms):
+    """Posterior means and standard deviations."""
+    for k in range(arms.shape[0]):
+        won, n = arms[k, WON], arms[k, PULLS]
+        mean = won / n if gaussian else (won + 1.0) / (n + 2.0)
+        arms[k, MEAN] = mean
+        arms[k, SPREAD] = 1.0 / sqrt(n) if gaussian else sqrt(mean * (1.0 - mean) / (n + 3.0))
+
+
+@nb.njit(error_model="numpy")
+def arrange(k, top, bar, low, terms, tuning, arms, trees):
+    """Set all levels of an arm."""
+    measure(k, TOP, top, tuning.loud, terms.gaussian, arms)
+    measure(k, BAR, bar, tuning.loud, terms.gaussian, arms)
+    measure(k, LOW, low, tuning.loud, terms.gaussian, arms)
+    hang(k, arms, trees)
+
+
+@nb.njit(error_model="numpy")
+def hang(k, arms, trees):
+    """Give an arm its stretches of the lines."""
+    plant(0, k, stretch(arms[k, TOP + CHANCE] + arms[k, LOW + CHANCE]), arms, trees)
+    plant(1, k, stretch(arms[k, BAR + CHANCE]), arms, trees)
+
+
+@nb.njit(error_model="numpy")
+def settled(terms, tuning, arms, trees, race):
+    """Choose a leader and levels; False if no arm is far enough ahead."""
+    K, part = arms.shape[0], 1.0 - terms.alpha
+    leader = cheapest(terms.alpha, arms[:, MEAN], arms[:, MEAN], arms[:, PRICE])
+    mean, spread, guarantor, margin = arms[leader, MEAN], arms[leader, SPREAD], leader, inf
+    for k in range(K):
+        if k != leader:
+            margin = min(margin, (mean - part * arms[k, MEAN]) / (spread + part * arms[k, SPREAD]))
+            if not before(k, leader, arms) and (arms[k, MEAN] - 3.0 * arms[k, SPREAD]
+                                                 > arms[guarantor, MEAN] - 3.0 * arms[guarantor, SPREAD]):
+                guarantor = k
+    if not margin > tuning.margin:
+        return False
+    high, least = -inf, inf
+    for k in range(K):
+        if k != leader:
+            high = max(high, arms[k, MEAN] + margin * arms[k, SPREAD])
+            if before(k, leader, arms):
+                gap = part * arms[guarantor, MEAN] - arms[k, MEAN]
+                least = min(least, gap / (arms[k, SPREAD] + part * arms[guarantor, SPREAD]))
+    low = arms[guarantor, MEAN] - least * arms[guarantor, SPREAD]
+    enough = part * high
+    if not least > tuning.margin or (K > 1 and not enough > 0.0) or (least < inf and not low > 0.0):
+        return False
+    race.leader, race.agreed, race.dearer, race.poor = leader, arms[leader, PRICE], inf, part * low * (1.0 - 2.0 * ROUNDING)
+    for k in range(K):
+        top, below = high, low if k == guarantor and least < inf else -inf
+        if k == leader:
+            top, below = inf, max(enough, below) if K > 1 else -inf
+        elif before(k, leader, arms):
+            top = min(high, race.poor)
+        else:
+            race.dearer = min(race.dearer, arms[k, PRICE])
+        arrange(k, top, inf, below, terms, tuning, arms, trees)
+    vouch(terms, tuning, arms, trees, race)
+    return trees[0, 1] * K <= min(tuning.calm, 0.3 * K)
+
+
+@nb.njit(error_model="numpy")
+def vouch(terms, tuning, arms, trees, race):
+    """Bound the leader's bell for all states in which it has lost at most so much more.
+
+    The probability q falls with every success and rises with every failure, so it is largest if the failures come
+    first. The first guess of how many there may be errs on the safe side.
+    """
+    leader, gaussian = race.leader, terms.gaussian
+    won, n, level = arms[leader, WON], arms[leader, PULLS], arms[leader, LOW + LEVEL]
+    race.bound, race.allowed = 0.0, inf
+    plant(0, leader, 0.0, arms, trees)
+    if inside(level, gaussian):
+        measure(leader, LOW, level, tuning.loud, gaussian, arms)
+        race.bound, race.allowed = arms[leader, LOW + CHANCE], n - won
+        if race.bound < 1.0:
+            now = log_density(won, n, level, gaussian) - log(-arms[leader, LOW + SLOPE])
+            goal = max(now + 1.0, log(max(trees[0, 1], 1e-9)))
+            more = won - n * level
+            each = (more / n * (level + 0.5 * more / n) if gaussian else
+                    log((n + 2.0) / (n - won + 1.0) * (1.0 - level)))
+            room = np.floor(min((goal - now) / max(each, 1e-300), n))
+            while room >= 1.0:
+                slope = -steepness(won, n + room, level, gaussian)
+                bound = exp(min(log_density(won, n + room, level, gaussian) - log(slope), 0.0)) if slope > 0.0 else 1.0
+                if bound <= min(3.0 * exp(min(goal, 0.0)), tuning.loud):
+                    race.bound, race.allowed = bound, n - won + room
+                    break
+                room = np.floor(0.5 * room)
+        plant(0, leader, stretch(race.bound), arms, trees)
+
+
+@nb.njit(error_model="numpy")
+def common_level(gaussian, points, arms):
+    """A level that so many scores exceed on average, as far as they are normal, had each a Poisson number of them."""
+    K = arms.shape[0]
+    low, high, enough = inf, -inf, exp(points)
+    for k in range(K):
+        low = min(low, arms[k, MEAN] - 3.0 * arms[k, SPREAD])
+        high = max(high, arms[k, MEAN] + 6.0 * arms[k, SPREAD])
+    high = high if gaussian else min(high, 1.0)
+    for _ in range(12):
+        level, product = 0.5 * (low + high), 1.0
+        for k in range(K):
+            z = max((level - arms[k, MEAN]) / arms[k, SPREAD], -6.0)
+            if z < 6.0:
+                product *= 1.0 + exp(-z * (1.5976 + 0.07056 * z * z))           # about 1/P(score < level)
+            if product > enough:
+                break
+        low, high = (level, high) if product > enough else (low, level)
+    return high
+
+
+@nb.njit(error_model="numpy")
+def refresh(terms, tuning, arms, trees, race):
+    """Choose what kind the run is of, and all levels, from the posteriors."""
+    K = arms.shape[0]
+    estimate(terms.gaussian, arms)
+    if not settled(terms, tuning, arms, trees, race):
+        level = inf
+        if K >= tuning.few:
+            level = common_level(terms.gaussian, log(2.0 * K) + tuning.points, arms)
+        if not (level > 0.0 and inside(level, terms.gaussian)):
+            level = inf                                        # all are drawn in every round
+        for k in range(K):
+            arrange(k, level, (1.0 - terms.alpha) * level * (1.0 - 2.0 * ROUNDING), -inf, terms, tuning, arms, trees)
+        race.leader, race.level, race.bell = -1, level, 0.0
+    race.work = 0.0
+
+
+@nb.njit(error_model="numpy")
+def wind(t, trees, race, rng):
+    """The round of the next bell of a settled run, and where on the line it rings."""
+    length = trees[0, 1]
+    far = rng.standard_exponential()
+    rounds = np.floor(far / length) if length > 0.0 else inf
+    race.bell, race.place = t + rounds, far - rounds * length if rounds < inf else 0.0
+
+
+@nb.njit(error_model="numpy")
+def keeps(arm, terms, arms, race):
+    """Whether what was assumed of the leader still holds after its pull."""
+    price = arms[arm, PRICE]
+    return (arms[arm, PULLS] - arms[arm, WON] <= race.allowed
+            and (not terms.unknown or price < race.dearer or price == race.agreed))
+
+
+@nb.njit(error_model="numpy")
+def spared(arm, arms, race):
+    """Whether a rival that has become cheaper, if costs are unknown, may keep its level."""
+    if arms[arm, TOP + LEVEL] <= race.poor:
+        return True
+    race.dearer = min(race.dearer, arms[arm, PRICE])
+    return not before(arm, race.leader, arms)
+
+
+@nb.njit(error_model="numpy")
+def follow(t, arm, x, terms, tuning, arms, trees, race, rng):
+    """Take up the last reward, and choose the next bell; not needed in a settled run's silent rounds."""
+    K = arms.shape[0]
+    if t > K and arm != race.leader:
+        learn(arm, x, tuning.loud, terms.gaussian, arms)
+        hang(arm, arms, trees)
+        if race.leader >= 0 and (arms[arm, TOP + CHANCE] + arms[arm, LOW + CHANCE] > tuning.loud
+                                 or not spared(arm, arms, race)):
+            race.work = inf
+    elif t > K and not keeps(arm, terms, arms, race):
+        if arms[arm, PULLS] - arms[arm, WON] > race.allowed:
+            vouch(terms, tuning, arms, trees, race)
+        race.work = inf if race.bound >= 1.0 or not keeps(arm, terms, arms, race) else race.work
+    if t == K or race.work >= tuning.lazy * K:
+        refresh(terms, tuning, arms, trees, race)
+    if race.leader >= 0:
+        wind(t, trees, race, rng)
+
+
+@compiled_for()
+def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits):
+    """Pull each arm once, then the cheapest one that is good enough by a score of each; hardly any score is drawn."""
+    pool, table, filled, shift = outcomes
+    n, sums, now = state
+    unknown, gaussian = terms.unknown, terms.gaussian
+    K, status, last = n.size, RUNNING, limits.last_round
+    t, spent, collected = now.rounds, now.spent, now.reward
+    while status == RUNNING:
+        going, due, arm = True, record.due[now.checkpoint], 0
+        while going:
+            silent = t < race.bell
+            if silent:
+                arm = race.leader
+            elif t < K:
+                arm = t
+            else:
+                arm = contended(terms, arms, trees, race, rng) if race.leader < 0 else disturbed(terms, tuning, arms, trees, race, rng)
+            reward, cost = pull(arm, n, sums, pool, table, shift)
+            t, spent, collected = t + 1, spent + cost, collected + reward
+            going = spent < due and t < last and n[arm] < filled[arm]
+            x = reward
+            if not (gaussian or x == 0.0 or x == 1.0):
+                x = 1.0 * (rng.random() < x)               # a fractional reward becomes a trial
+            arms[arm, WON] += x
+            arms[arm, PULLS] += 1.0
+            if unknown:
+                arms[arm, PRICE] = lowest_price(arm, n, sums, terms.width)
+            if not (silent and keeps(arm, terms, arms, race)):
+                follow(t, arm, x, terms, tuning, arms, trees, race, rng)
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+    return status
