@@ -42,16 +42,18 @@ from ..engine.loops import RUNNING, checkpoint, pull
 from ..engine.state import new_record
 from .cost_subsidy import cheapest, lowest_price
 
+LEVELS = 4
+# Tails of an arm: below one level, above LEVELS of them, above 1 - alpha times these. The first of each is the highest.
+LOW, TOP, BAR, TAILS = 0, 1, 1 + LEVELS, 1 + 2 * LEVELS
 # Columns of an arm: successes, or the sum of rewards; pulls; posterior mean and standard deviation; its cost, or a lower
-# bound of it; a score; its leaf. ARM is the arm of a leaf. Then three tails, above TOP, above BAR, below LOW, of four
-# columns each. SLOPE is -(log f)'; 0 if the arm is drawn in every round. All in one array: each costs time in each call.
-WON, PULLS, MEAN, SPREAD, PRICE, SCORE, LEAF, ARM, TOP, BAR, LOW = 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16
-LEVEL, DENSITY, CHANCE, SLOPE = range(4)
+# bound of it; a score; its leaf; the arm of a leaf; and for each tail its level, the density there, the bell's chance.
+WON, PULLS, MEAN, SPREAD, PRICE, SCORE, LEAF, ARM, LEVEL = range(9)
+DENSITY, CHANCE, COLUMNS = LEVEL + TAILS, LEVEL + 2 * TAILS, LEVEL + 3 * TAILS
 # State of a run: the leader (-1: contended) and the round of the next bell, with the place on the line where it rings;
 # the bound of the leader's bell and how much reward it may have lost for it to hold; the level of cheaper arms, and the
 # price that the leader's must not reach, unless it is `agreed`; the level of all if contended; work since a refresh.
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("bound", "f8"), ("allowed", "f8"),
-                 ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"), ("level", "f8"), ("work", "f8")])
+                 ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"), ("work", "f8")])
 
 
 class Tuning(NamedTuple):
@@ -60,9 +62,10 @@ class Tuning(NamedTuple):
     loud: float = 0.7       # above this probability a bell is not worth having
     margin: float = 2.0     # a leader is this many standard deviations off every bell
     calm: float = 5.0       # a settled run may have this many bells per round and arm
-    points: float = 0.0     # a contended run has log(2 K) bells a round, and this many more
+    points: float = 1.0     # a contended run has this times log(2 K) bells above its lowest level
+    apart: float = 2.3      # and this many times fewer above the next
     few: int = 4            # with fewer arms a contended run draws them all
-    lazy: float = 100.0     # after so many draws per arm all levels are chosen anew
+    lazy: float = 300.0     # after so many draws per arm all levels are chosen anew
 
 
 def sampler(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.record]:
@@ -71,11 +74,11 @@ def sampler(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.record]:
     Leaves are in the order of the prices.
 
     >>> [np.shape(part) for part in sampler(np.array([0.5, 0.25, 0.5]))]
-    [(3, 20), (2, 8), ()]
+    [(3, 35), (8, 8), ()]
     """
-    K, order, arms, race = price.size, np.argsort(price, kind="stable"), np.zeros((price.size, 20)), new_record(RACE)
+    K, order, arms, race = price.size, np.argsort(price, kind="stable"), np.zeros((price.size, COLUMNS)), new_record(RACE)
     arms[:, PRICE], arms[:, ARM], arms[:, LEAF], race.leader = price, order, np.argsort(order), -1
-    return arms, np.zeros((2, 2 << (K - 1).bit_length())), race
+    return arms, np.zeros((2 << (K - 1).bit_length(), 2 * LEVELS)), race
 
 
 # ---- tails ------------------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ def log_density(won, n, level, gaussian):
 @nb.njit(inline="always", error_model="numpy")
 def steepness(won, n, level, gaussian):
     """How fast the logarithm of the density falls at a level."""
-    return n * level - won if gaussian else (n - won) / (1.0 - level) - won / level
+    return n * level - won if gaussian else (n * level - won) / (level * (1.0 - level))
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -122,23 +125,20 @@ def inside(level, gaussian):
     return -inf < level < inf if gaussian else 0.0 < level < 1.0
 
 
-@nb.njit(error_model="numpy")
+@nb.njit(inline="always", error_model="numpy")
 def assess(k, tail, loud, gaussian, arms):
-    """The probability of an arm's bell and its slope, from the density at its level."""
-    slope = steepness(arms[k, WON], arms[k, PULLS], arms[k, tail + LEVEL], gaussian)
-    size, density = -slope if tail == LOW else slope, arms[k, tail + DENSITY]
-    if size > 0.0 and density <= loud * size:
-        arms[k, tail + CHANCE], arms[k, tail + SLOPE] = density / size, slope
-    else:
-        arms[k, tail + CHANCE], arms[k, tail + SLOPE] = 1.0, 0.0
+    """The chance of an arm's bell, from the density at its level; 1 if the arm is drawn in every round."""
+    slope = steepness(arms[k, WON], arms[k, PULLS], arms[k, LEVEL + tail], gaussian)
+    size, density = -slope if tail == LOW else slope, arms[k, DENSITY + tail]
+    arms[k, CHANCE + tail] = density / size if size > 0.0 and density <= loud * size else 1.0
 
 
 @nb.njit(error_model="numpy")
 def measure(k, tail, level, loud, gaussian, arms):
     """Set a level of an arm."""
-    arms[k, tail + LEVEL], arms[k, tail + CHANCE] = level, 0.0
+    arms[k, LEVEL + tail], arms[k, CHANCE + tail] = level, 0.0
     if inside(level, gaussian):
-        arms[k, tail + DENSITY] = exp(log_density(arms[k, WON], arms[k, PULLS], level, gaussian))
+        arms[k, DENSITY + tail] = exp(log_density(arms[k, WON], arms[k, PULLS], level, gaussian))
         assess(k, tail, loud, gaussian, arms)
 
 
@@ -146,12 +146,12 @@ def measure(k, tail, level, loud, gaussian, arms):
 def learn(k, x, loud, gaussian, arms):
     """The tails of an arm after its last reward x."""
     won, n = arms[k, WON], arms[k, PULLS]
-    for tail in (TOP, BAR, LOW):
-        level = arms[k, tail + LEVEL]
+    more = (n + 1.0) / (won if x == 1.0 else n - won) if not gaussian else 1.0
+    for tail in range(TAILS):
+        level = arms[k, LEVEL + tail]
         if inside(level, gaussian):
-            if not gaussian:
-                arms[k, tail + DENSITY] *= (n + 1.0) * (level / won if x == 1.0 else (1.0 - level) / (n - won))
-            if gaussian or arms[k, tail + DENSITY] < 1e-250:        # what has vanished could not come back
+            arms[k, DENSITY + tail] *= more * (level if x == 1.0 else 1.0 - level)
+            if gaussian or arms[k, DENSITY + tail] < 1e-250:        # what has vanished could not come back
                 measure(k, tail, level, loud, gaussian, arms)
             else:
                 assess(k, tail, loud, gaussian, arms)
@@ -164,50 +164,74 @@ def draw(k, gaussian, arms, rng):
     return won / n + rng.standard_normal() / sqrt(n) if gaussian else rng.beta(won + 1.0, n - won + 1.0)
 
 
-@nb.njit(error_model="numpy")
+@nb.njit(inline="always", error_model="numpy")
+def falls_less(patience, won, lost, u, v):
+    """Whether a Beta density falls below its tangent by less than this, in logarithms; these are hardly ever needed."""
+    wide = 0.5 * (won * u * u / min(1.0, 1.0 + u) + lost * v * v / min(1.0, 1.0 - v))
+    tight = 0.5 * (won * u * u / max(1.0, 1.0 + u) + lost * v * v / max(1.0, 1.0 - v))
+    if wide < patience or tight >= patience:
+        return wide < patience
+    return won * (u - log1p(u)) - lost * (v + log1p(-v)) < patience
+
+
+@nb.njit(inline="always", error_model="numpy")
 def knock(k, tail, least, gaussian, arms, rng):
     """The score of an arm whose bell rings; nan for a false alarm, or if it is not above `least`."""
-    level, slope = arms[k, tail + LEVEL], arms[k, tail + SLOPE]
-    if slope == 0.0:
+    level, won, n = arms[k, LEVEL + tail], arms[k, WON], arms[k, PULLS]
+    if arms[k, CHANCE + tail] == 1.0:
         x = draw(k, gaussian, arms, rng)
         return x if x > level and x > least else nan
+    slope = steepness(won, n, level, gaussian)
     step = rng.standard_exponential() / slope
-    x, won, n = level + step, arms[k, WON], arms[k, PULLS]
+    x = level + step
     if not x > least or not (gaussian or 0.0 < x < 1.0):
         return nan
-    fall = (0.5 * n * step * step if gaussian else
-            -won * log1p(step / level) - (n - won) * log1p(-step / (1.0 - level)) - slope * step)
-    return x if fall < rng.standard_exponential() else nan
+    patience = rng.standard_exponential()
+    if gaussian:
+        return x if 0.5 * n * step * step < patience else nan
+    return x if falls_less(patience, won, n - won, step / level, step / (1.0 - level)) else nan
 
 
 # ---- the line ---------------------------------------------------------------------------------------
 
 @nb.njit(inline="always", error_model="numpy")
 def stretch(chance):
-    """What a Poisson process of rate 1 hits with this probability."""
-    return -log1p(-chance) if chance < 1.0 else CERTAIN
+    """What a Poisson process of rate 1 hits with this probability or a little more: at least -log(1 - chance)."""
+    return chance * (1.0 - 0.5 * chance) / (1.0 - chance) if chance < 1.0 else CERTAIN
+
+
+@nb.njit(inline="always", error_model="numpy")
+def thin(chance, rng):
+    """Whether a point on a stretch is a bell; the first comparison is always on the safe side, and mostly enough."""
+    if chance == 1.0:
+        return True
+    u = rng.random()
+    return u < 1.0 - 0.3 * chance * chance or u * (1.0 - exp(-stretch(chance))) < chance
 
 
 @nb.njit(error_model="numpy")
-def plant(line, k, length, arms, trees):
-    """Set the stretch of an arm; nodes 2 i and 2 i + 1 of a tree add up to node i."""
-    node = trees.shape[1] // 2 + int(arms[k, LEAF])
-    trees[line, node] = length
+def hang(k, arms, trees):
+    """Give an arm its stretches of the lines; nodes 2 i and 2 i + 1 of a tree add up to node i."""
+    node = trees.shape[0] // 2 + int(arms[k, LEAF])
+    trees[node, 0] = stretch(min(arms[k, CHANCE + TOP] + arms[k, CHANCE + LOW], 1.0))
+    for line in range(1, 2 * LEVELS):
+        trees[node, line] = stretch(arms[k, CHANCE + TOP + line])
     while node > 1:
         node >>= 1
-        trees[line, node] = trees[line, 2 * node] + trees[line, 2 * node + 1]
+        for line in range(2 * LEVELS):
+            trees[node, line] = trees[2 * node, line] + trees[2 * node + 1, line]
 
 
-@nb.njit(error_model="numpy")
+@nb.njit(inline="always", error_model="numpy")
 def locate(line, place, trees):
     """The leaf whose stretch holds a place of the line, and where that stretch ends."""
-    node, half, rest = 1, trees.shape[1] // 2, place
+    node, half, rest = 1, trees.shape[0] // 2, place
     while node < half:
         node *= 2
-        if rest >= trees[line, node] and trees[line, node + 1] > 0.0:
-            rest -= trees[line, node]
+        if rest >= trees[node, line] and trees[node + 1, line] > 0.0:
+            rest -= trees[node, line]
             node += 1
-    return node - half, place - rest + trees[line, node]
+    return node - half, place - rest + trees[node, line]
 
 
 # ---- a round ----------------------------------------------------------------------------------------
@@ -219,13 +243,13 @@ def before(k, arm, arms):
 
 
 @nb.njit(error_model="numpy")
-def settle(terms, arms, race, rng):
-    """The arm of a round, in which the scores that are not yet drawn lie on their usual side."""
+def settle(low, top, terms, arms, race, rng):
+    """The arm of a round, in which the scores not yet drawn lie between the levels of these tails."""
     for k in range(arms.shape[0]):
         x = arms[k, SCORE]
         while x != x:
             y = draw(k, terms.gaussian, arms, rng)
-            x = y if arms[k, LOW + LEVEL] <= y <= arms[k, TOP + LEVEL] else nan
+            x = y if arms[k, LEVEL + low] <= y <= arms[k, LEVEL + top] else nan
         arms[k, SCORE] = x
     race.work += arms.shape[0]
     return cheapest(terms.alpha, arms[:, SCORE], arms[:, SCORE], arms[:, PRICE])
@@ -233,13 +257,15 @@ def settle(terms, arms, race, rng):
 
 @nb.njit(error_model="numpy")
 def unusual(k, terms, tuning, arms, race, rng):
-    """The score of an arm whose bell rings in a settled run; nan for a false alarm."""
-    tail, low, top = TOP, arms[k, LOW + CHANCE], arms[k, TOP + CHANCE]
+    """The score of an arm whose stretch is hit in a settled run; nan for a false alarm."""
+    tail, low, top = TOP, arms[k, CHANCE + LOW], arms[k, CHANCE + TOP]
     if k == race.leader:
-        measure(k, LOW, arms[k, LOW + LEVEL], tuning.loud, terms.gaussian, arms)
-        if rng.random() * race.bound >= arms[k, LOW + CHANCE]:
+        measure(k, LOW, arms[k, LEVEL + LOW], tuning.loud, terms.gaussian, arms)
+        if not thin(race.bound, rng) or rng.random() * race.bound >= arms[k, CHANCE + LOW]:
             return nan
         tail = LOW
+    elif not thin(low + top, rng):
+        return nan
     elif low > 0.0 and rng.random() * (low + top) < low:
         tail = LOW
     return knock(k, tail, -inf, terms.gaussian, arms, rng)
@@ -249,7 +275,7 @@ def unusual(k, terms, tuning, arms, race, rng):
 def disturbed(terms, tuning, arms, trees, race, rng):
     """The arm of a round of a settled run in which a bell rings."""
     place, quiet = race.place, True
-    while place < trees[0, 1]:
+    while place < trees[1, 0]:
         leaf, end = locate(0, place, trees)
         k = int(arms[leaf, ARM])
         x = unusual(k, terms, tuning, arms, race, rng)
@@ -259,43 +285,65 @@ def disturbed(terms, tuning, arms, trees, race, rng):
             quiet, arms[k, SCORE] = False, x
         race.work += 1.0
         place = end + rng.standard_exponential()
-    return race.leader if quiet else settle(terms, arms, race, rng)
+    return race.leader if quiet else settle(LOW, TOP, terms, arms, race, rng)
+
+
+@nb.njit(inline="always", error_model="numpy")
+def again(k, tail, least, gaussian, arms, rng):
+    """As `knock`, where it is not yet known whether the bell rings."""
+    return (knock(k, tail, least, gaussian, arms, rng)
+            if arms[k, CHANCE + tail] == 1.0 or rng.random() < arms[k, CHANCE + tail] else nan)
+
+
+@nb.njit(error_model="numpy")
+def largest(gaussian, arms, trees, race, rng):
+    """The arm of the largest score in a contended run, the score, and a level below it; -1 if it is below all."""
+    best, most, ceiling, level = -1, -inf, inf, 0
+    while best < 0 and level < LEVELS:
+        most, place = arms[0, LEVEL + TOP + level], rng.standard_exponential()
+        while place < trees[1, level]:
+            leaf, end = locate(level, place, trees)
+            k = int(arms[leaf, ARM])
+            x = knock(k, TOP + level, most, gaussian, arms, rng)
+            if x > most and thin(arms[k, CHANCE + TOP + level], rng):
+                while x > ceiling:
+                    x = again(k, TOP + level, most, gaussian, arms, rng)
+                if x > most:
+                    best, most = k, x
+            race.work += 1.0
+            place = end + rng.standard_exponential()
+        ceiling = arms[0, LEVEL + TOP + level]
+        level += 1
+    return best, most, level - 1
 
 
 @nb.njit(error_model="numpy")
 def contended(terms, arms, trees, race, rng):
     """The arm of a round of a contended run."""
-    gaussian, best, most, work = terms.gaussian, -1, race.level, 0
-    place = rng.standard_exponential()
-    while place < trees[0, 1]:
-        leaf, end = locate(0, place, trees)
-        k = int(arms[leaf, ARM])
-        x = knock(k, TOP, most, gaussian, arms, rng)
-        if x > most:
-            best, most = k, x
-        work += 1
-        place = end + rng.standard_exponential()
+    gaussian = terms.gaussian
+    best, most, level = largest(gaussian, arms, trees, race, rng)
     if best < 0:
         arms[:, SCORE] = nan
-        return settle(terms, arms, race, rng)
+        return settle(LOW, TOP + level, terms, arms, race, rng)
     bar = (1.0 - terms.alpha) * most
     bar -= ROUNDING * bar
     # From here on only (best, most) is known: the other scores lie below `most`.
+    line, tail = LEVELS + level, BAR + level
     arm, passed, place = best, int(arms[best, LEAF]), rng.standard_exponential()
-    while place < trees[1, 1]:
-        leaf, end = locate(1, place, trees)
+    while place < trees[1, line]:
+        leaf, end = locate(line, place, trees)
         if leaf >= passed and not terms.unknown:
             break
         k = int(arms[leaf, ARM])
         if before(k, arm, arms):
-            x = knock(k, BAR, bar, gaussian, arms, rng)
-            while x > most:
-                x = knock(k, BAR, bar, gaussian, arms, rng) if rng.random() < arms[k, BAR + CHANCE] else nan
-            if x == x:
-                arm, passed = k, leaf
-        work += 1
+            x = knock(k, tail, bar, gaussian, arms, rng)
+            if x == x and thin(arms[k, CHANCE + tail], rng):
+                while x > most:
+                    x = again(k, tail, bar, gaussian, arms, rng)
+                if x == x:
+                    arm, passed = k, leaf
+        race.work += 1.0
         place = end + rng.standard_exponential()
-    race.work += work
     return arm
 
 
@@ -312,19 +360,11 @@ def estimate(gaussian, arms):
 
 
 @nb.njit(error_model="numpy")
-def arrange(k, top, bar, low, terms, tuning, arms, trees):
-    """Set all levels of an arm."""
-    measure(k, TOP, top, tuning.loud, terms.gaussian, arms)
-    measure(k, BAR, bar, tuning.loud, terms.gaussian, arms)
-    measure(k, LOW, low, tuning.loud, terms.gaussian, arms)
+def arrange(k, low, top, terms, tuning, arms, trees):
+    """Set the levels of an arm in a settled run."""
+    for tail in range(TAILS):
+        measure(k, tail, low if tail == LOW else top if tail == TOP else inf, tuning.loud, terms.gaussian, arms)
     hang(k, arms, trees)
-
-
-@nb.njit(error_model="numpy")
-def hang(k, arms, trees):
-    """Give an arm its stretches of the lines."""
-    plant(0, k, stretch(arms[k, TOP + CHANCE] + arms[k, LOW + CHANCE]), arms, trees)
-    plant(1, k, stretch(arms[k, BAR + CHANCE]), arms, trees)
 
 
 @nb.njit(error_model="numpy")
@@ -361,9 +401,9 @@ def settled(terms, tuning, arms, trees, race):
             top = min(high, race.poor)
         else:
             race.dearer = min(race.dearer, arms[k, PRICE])
-        arrange(k, top, inf, below, terms, tuning, arms, trees)
+        arrange(k, below, top, terms, tuning, arms, trees)
     vouch(terms, tuning, arms, trees, race)
-    return trees[0, 1] * K <= min(tuning.calm, 0.3 * K)
+    return trees[1, 0] * K <= min(tuning.calm, 0.3 * K)
 
 
 @nb.njit(error_model="numpy")
@@ -374,15 +414,15 @@ def vouch(terms, tuning, arms, trees, race):
     first. The first guess of how many there may be errs on the safe side.
     """
     leader, gaussian = race.leader, terms.gaussian
-    won, n, level = arms[leader, WON], arms[leader, PULLS], arms[leader, LOW + LEVEL]
+    won, n, level = arms[leader, WON], arms[leader, PULLS], arms[leader, LEVEL + LOW]
     race.bound, race.allowed = 0.0, inf
-    plant(0, leader, 0.0, arms, trees)
+    rest = trees[1, 0] - trees[trees.shape[0] // 2 + int(arms[leader, LEAF]), 0]
     if inside(level, gaussian):
         measure(leader, LOW, level, tuning.loud, gaussian, arms)
-        race.bound, race.allowed = arms[leader, LOW + CHANCE], n - won
+        race.bound, race.allowed = arms[leader, CHANCE + LOW], n - won
         if race.bound < 1.0:
-            now = log_density(won, n, level, gaussian) - log(-arms[leader, LOW + SLOPE])
-            goal = max(now + 1.0, log(max(trees[0, 1], 1e-9)))
+            now = log_density(won, n, level, gaussian) - log(-steepness(won, n, level, gaussian))
+            goal = max(now + 1.0, log(max(rest, 1e-9)))
             more = won - n * level
             each = (more / n * (level + 0.5 * more / n) if gaussian else
                     log((n + 2.0) / (n - won + 1.0) * (1.0 - level)))
@@ -394,7 +434,8 @@ def vouch(terms, tuning, arms, trees, race):
                     race.bound, race.allowed = bound, n - won + room
                     break
                 room = np.floor(0.5 * room)
-        plant(0, leader, stretch(race.bound), arms, trees)
+        arms[leader, CHANCE + LOW] = race.bound
+        hang(leader, arms, trees)
 
 
 @nb.njit(error_model="numpy")
@@ -424,27 +465,33 @@ def refresh(terms, tuning, arms, trees, race):
     K = arms.shape[0]
     estimate(terms.gaussian, arms)
     if not settled(terms, tuning, arms, trees, race):
-        level = inf
-        if K >= tuning.few:
-            level = common_level(terms.gaussian, log(2.0 * K) + tuning.points, arms)
-        if not (level > 0.0 and inside(level, terms.gaussian)):
+        for j in range(LEVELS):
             level = inf                                        # all are drawn in every round
+            if K >= tuning.few:
+                level = common_level(terms.gaussian, tuning.points * log(2.0 * K) * tuning.apart**(j + 1 - LEVELS), arms)
+            if not (level > 0.0 and inside(level, terms.gaussian)):
+                level = inf
+            for k in range(K):
+                measure(k, TOP + j, level, tuning.loud, terms.gaussian, arms)
+                measure(k, BAR + j, (1.0 - terms.alpha) * level * (1.0 - 2.0 * ROUNDING), tuning.loud, terms.gaussian,
+                        arms)
         for k in range(K):
-            arrange(k, level, (1.0 - terms.alpha) * level * (1.0 - 2.0 * ROUNDING), -inf, terms, tuning, arms, trees)
-        race.leader, race.level, race.bell = -1, level, 0.0
+            measure(k, LOW, -inf, tuning.loud, terms.gaussian, arms)
+            hang(k, arms, trees)
+        race.leader, race.bell = -1, 0.0
     race.work = 0.0
 
 
 @nb.njit(error_model="numpy")
 def wind(t, trees, race, rng):
     """The round of the next bell of a settled run, and where on the line it rings."""
-    length = trees[0, 1]
+    length = trees[1, 0]
     far = rng.standard_exponential()
     rounds = np.floor(far / length) if length > 0.0 else inf
     race.bell, race.place = t + rounds, far - rounds * length if rounds < inf else 0.0
 
 
-@nb.njit(error_model="numpy")
+@nb.njit(inline="always", error_model="numpy")
 def keeps(arm, terms, arms, race):
     """Whether what was assumed of the leader still holds after its pull."""
     price = arms[arm, PRICE]
@@ -455,7 +502,7 @@ def keeps(arm, terms, arms, race):
 @nb.njit(error_model="numpy")
 def spared(arm, arms, race):
     """Whether a rival that has become cheaper, if costs are unknown, may keep its level."""
-    if arms[arm, TOP + LEVEL] <= race.poor:
+    if arms[arm, LEVEL + TOP] <= race.poor:
         return True
     race.dearer = min(race.dearer, arms[arm, PRICE])
     return not before(arm, race.leader, arms)
@@ -468,7 +515,7 @@ def follow(t, arm, x, terms, tuning, arms, trees, race, rng):
     if t > K and arm != race.leader:
         learn(arm, x, tuning.loud, terms.gaussian, arms)
         hang(arm, arms, trees)
-        if race.leader >= 0 and (arms[arm, TOP + CHANCE] + arms[arm, LOW + CHANCE] > tuning.loud
+        if race.leader >= 0 and (arms[arm, CHANCE + TOP] + arms[arm, CHANCE + LOW] > tuning.loud
                                  or not spared(arm, arms, race)):
             race.work = inf
     elif t > K and not keeps(arm, terms, arms, race):
