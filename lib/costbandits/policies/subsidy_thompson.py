@@ -49,9 +49,10 @@ LOW, TOP, BAR, TAILS = 0, 1, 1 + LEVELS, 1 + 2 * LEVELS
 # bound of it; a score; its leaf; the arm of a leaf; and for each tail its level, the density there, the bell's chance.
 WON, PULLS, MEAN, SPREAD, PRICE, SCORE, LEAF, ARM, LEVEL = range(9)
 DENSITY, CHANCE, COLUMNS = LEVEL + TAILS, LEVEL + 2 * TAILS, LEVEL + 3 * TAILS
-# State of a run: the leader (-1: contended) and the round of the next bell, with the place on the line where it rings;
+# State of a run: the leader (or CONTENDED, or EACH, where all arms are drawn) and the round of the next bell, with the place on the line where it rings;
 # the bound of the leader's bell and how much reward it may have lost for it to hold; the level of cheaper arms, and the
 # price that the leader's must not reach, unless it is `agreed`; the level of all if contended; work since a refresh.
+CONTENDED, EACH = -1, -2
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("bound", "f8"), ("allowed", "f8"),
                  ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"), ("work", "f8")])
 
@@ -64,7 +65,8 @@ class Tuning(NamedTuple):
     calm: float = 5.0       # a settled run may have this many bells per round and arm
     points: float = 1.0     # a contended run has this times log(2 K) bells above its lowest level
     apart: float = 2.3      # and this many times fewer above the next
-    few: int = 4            # with fewer arms a contended run draws them all
+    few: int = 16           # with fewer arms a contended run draws them all
+    few_gaussian: int = 100
     lazy: float = 300.0     # after so many draws per arm all levels are chosen anew
 
 
@@ -77,7 +79,7 @@ def sampler(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.record]:
     [(3, 35), (8, 8), ()]
     """
     K, order, arms, race = price.size, np.argsort(price, kind="stable"), np.zeros((price.size, COLUMNS)), new_record(RACE)
-    arms[:, PRICE], arms[:, ARM], arms[:, LEAF], race.leader = price, order, np.argsort(order), -1
+    arms[:, PRICE], arms[:, ARM], arms[:, LEAF], race.leader = price, order, np.argsort(order), EACH
     return arms, np.zeros((2 << (K - 1).bit_length(), 2 * LEVELS)), race
 
 
@@ -143,8 +145,8 @@ def measure(k, tail, level, loud, gaussian, arms):
 
 
 @nb.njit(error_model="numpy")
-def learn(k, x, loud, gaussian, arms):
-    """The tails of an arm after its last reward x."""
+def learn(k, x, loud, gaussian, arms, trees):
+    """The tails of an arm after its last reward x, and its stretches."""
     won, n = arms[k, WON], arms[k, PULLS]
     more = (n + 1.0) / (won if x == 1.0 else n - won) if not gaussian else 1.0
     for tail in range(TAILS):
@@ -155,12 +157,12 @@ def learn(k, x, loud, gaussian, arms):
                 measure(k, tail, level, loud, gaussian, arms)
             else:
                 assess(k, tail, loud, gaussian, arms)
+    hang(k, arms, trees)
 
 
 @nb.njit(inline="always", error_model="numpy")
-def draw(k, gaussian, arms, rng):
+def draw(won, n, gaussian, rng):
     """A score."""
-    won, n = arms[k, WON], arms[k, PULLS]
     return won / n + rng.standard_normal() / sqrt(n) if gaussian else rng.beta(won + 1.0, n - won + 1.0)
 
 
@@ -174,22 +176,25 @@ def falls_less(patience, won, lost, u, v):
     return won * (u - log1p(u)) - lost * (v + log1p(-v)) < patience
 
 
-@nb.njit(inline="always", error_model="numpy")
-def knock(k, tail, least, gaussian, arms, rng):
-    """The score of an arm whose bell rings; nan for a false alarm, or if it is not above `least`."""
-    level, won, n = arms[k, LEVEL + tail], arms[k, WON], arms[k, PULLS]
-    if arms[k, CHANCE + tail] == 1.0:
-        x = draw(k, gaussian, arms, rng)
-        return x if x > level and x > least else nan
-    slope = steepness(won, n, level, gaussian)
-    step = rng.standard_exponential() / slope
-    x = level + step
-    if not x > least or not (gaussian or 0.0 < x < 1.0):
-        return nan
-    patience = rng.standard_exponential()
+@nb.njit(error_model="numpy")
+def kept(x, step, patience, level, won, n, gaussian):
+    """Whether the score `level` + `step`, drawn from the tangent, is kept; `patience` is an exponential number."""
     if gaussian:
-        return x if 0.5 * n * step * step < patience else nan
-    return x if falls_less(patience, won, n - won, step / level, step / (1.0 - level)) else nan
+        return 0.5 * n * step * step < patience
+    return 0.0 < x < 1.0 and falls_less(patience, won, n - won, step / level, step / (1.0 - level))
+
+
+@nb.njit(inline="always", error_model="numpy")
+def knock(level, chance, least, won, n, gaussian, rng):
+    """A score beyond a level and above `least`, if the bell rings; nan for a false alarm."""
+    if chance == 1.0:
+        x = draw(won, n, gaussian, rng)
+        x = x if x > level and x > least else nan
+    else:
+        step = rng.standard_exponential() / steepness(won, n, level, gaussian)
+        x = level + step
+        x = x if x > least and kept(x, step, rng.standard_exponential(), level, won, n, gaussian) else nan
+    return x
 
 
 # ---- the line ---------------------------------------------------------------------------------------
@@ -201,24 +206,21 @@ def stretch(chance):
 
 
 @nb.njit(inline="always", error_model="numpy")
-def thin(chance, rng):
-    """Whether a point on a stretch is a bell; the first comparison is always on the safe side, and mostly enough."""
-    if chance == 1.0:
-        return True
-    u = rng.random()
+def thin(chance, u):
+    """Whether a point on a stretch is a bell, by a uniform number; the first comparison errs on the safe side."""
     return u < 1.0 - 0.3 * chance * chance or u * (1.0 - exp(-stretch(chance))) < chance
 
 
 @nb.njit(error_model="numpy")
 def hang(k, arms, trees):
-    """Give an arm its stretches of the lines; nodes 2 i and 2 i + 1 of a tree add up to node i."""
+    """Give an arm its stretches of the lines. Of the first LEVELS, nodes 2 i and 2 i + 1 of a tree add up to node i."""
     node = trees.shape[0] // 2 + int(arms[k, LEAF])
     trees[node, 0] = stretch(min(arms[k, CHANCE + TOP] + arms[k, CHANCE + LOW], 1.0))
     for line in range(1, 2 * LEVELS):
         trees[node, line] = stretch(arms[k, CHANCE + TOP + line])
     while node > 1:
         node >>= 1
-        for line in range(2 * LEVELS):
+        for line in range(LEVELS):
             trees[node, line] = trees[2 * node, line] + trees[2 * node + 1, line]
 
 
@@ -248,7 +250,7 @@ def settle(low, top, terms, arms, race, rng):
     for k in range(arms.shape[0]):
         x = arms[k, SCORE]
         while x != x:
-            y = draw(k, terms.gaussian, arms, rng)
+            y = draw(arms[k, WON], arms[k, PULLS], terms.gaussian, rng)
             x = y if arms[k, LEVEL + low] <= y <= arms[k, LEVEL + top] else nan
         arms[k, SCORE] = x
     race.work += arms.shape[0]
@@ -261,14 +263,14 @@ def unusual(k, terms, tuning, arms, race, rng):
     tail, low, top = TOP, arms[k, CHANCE + LOW], arms[k, CHANCE + TOP]
     if k == race.leader:
         measure(k, LOW, arms[k, LEVEL + LOW], tuning.loud, terms.gaussian, arms)
-        if not thin(race.bound, rng) or rng.random() * race.bound >= arms[k, CHANCE + LOW]:
+        if not thin(race.bound, rng.random()) or rng.random() * race.bound >= arms[k, CHANCE + LOW]:
             return nan
         tail = LOW
-    elif not thin(low + top, rng):
+    elif not thin(low + top, rng.random()):
         return nan
     elif low > 0.0 and rng.random() * (low + top) < low:
         tail = LOW
-    return knock(k, tail, -inf, terms.gaussian, arms, rng)
+    return knock(arms[k, LEVEL + tail], arms[k, CHANCE + tail], -inf, arms[k, WON], arms[k, PULLS], terms.gaussian, rng)
 
 
 @nb.njit(error_model="numpy")
@@ -288,63 +290,64 @@ def disturbed(terms, tuning, arms, trees, race, rng):
     return race.leader if quiet else settle(LOW, TOP, terms, arms, race, rng)
 
 
-@nb.njit(inline="always", error_model="numpy")
-def again(k, tail, least, gaussian, arms, rng):
-    """As `knock`, where it is not yet known whether the bell rings."""
-    return (knock(k, tail, least, gaussian, arms, rng)
-            if arms[k, CHANCE + tail] == 1.0 or rng.random() < arms[k, CHANCE + tail] else nan)
-
-
-@nb.njit(error_model="numpy")
-def largest(gaussian, arms, trees, race, rng):
-    """The arm of the largest score in a contended run, the score, and a level below it; -1 if it is below all."""
-    best, most, ceiling, level = -1, -inf, inf, 0
-    while best < 0 and level < LEVELS:
-        most, place = arms[0, LEVEL + TOP + level], rng.standard_exponential()
-        while place < trees[1, level]:
-            leaf, end = locate(level, place, trees)
-            k = int(arms[leaf, ARM])
-            x = knock(k, TOP + level, most, gaussian, arms, rng)
-            if x > most and thin(arms[k, CHANCE + TOP + level], rng):
-                while x > ceiling:
-                    x = again(k, TOP + level, most, gaussian, arms, rng)
-                if x > most:
-                    best, most = k, x
-            race.work += 1.0
-            place = end + rng.standard_exponential()
-        ceiling = arms[0, LEVEL + TOP + level]
-        level += 1
-    return best, most, level - 1
-
-
 @nb.njit(error_model="numpy")
 def contended(terms, arms, trees, race, rng):
     """The arm of a round of a contended run."""
-    gaussian = terms.gaussian
-    best, most, level = largest(gaussian, arms, trees, race, rng)
+    gaussian, half = terms.gaussian, trees.shape[0] // 2
+    # The arm `best` of the largest score: above the first level, or else above the next.
+    best, most, ceiling, level, points = -1, inf, inf, -1, 0
+    while best < 0 and level < LEVELS - 1:
+        level, ceiling = level + 1, most
+        floor, place = arms[0, LEVEL + TOP + level], rng.standard_exponential()
+        most = floor
+        while place < trees[1, level]:
+            leaf, end = locate(level, place, trees)
+            k = int(arms[leaf, ARM])
+            chance, won, n = arms[k, CHANCE + TOP + level], arms[k, WON], arms[k, PULLS]
+            x = knock(floor, chance, most, won, n, gaussian, rng)
+            if x > most and thin(chance, rng.random()):
+                while x > ceiling:
+                    x = knock(floor, chance, most, won, n, gaussian, rng) if rng.random() < chance else nan
+                if x > most:
+                    best, most = k, x
+            points += 1
+            place = end + rng.standard_exponential()
     if best < 0:
+        race.work += points
         arms[:, SCORE] = nan
         return settle(LOW, TOP + level, terms, arms, race, rng)
     bar = (1.0 - terms.alpha) * most
     bar -= ROUNDING * bar
     # From here on only (best, most) is known: the other scores lie below `most`.
-    line, tail = LEVELS + level, BAR + level
-    arm, passed, place = best, int(arms[best, LEAF]), rng.standard_exponential()
-    while place < trees[1, line]:
-        leaf, end = locate(line, place, trees)
-        if leaf >= passed and not terms.unknown:
-            break
-        k = int(arms[leaf, ARM])
-        if before(k, arm, arms):
-            x = knock(k, tail, bar, gaussian, arms, rng)
-            if x == x and thin(arms[k, CHANCE + tail], rng):
-                while x > most:
-                    x = again(k, tail, bar, gaussian, arms, rng)
-                if x == x:
-                    arm, passed = k, leaf
-        race.work += 1.0
-        place = end + rng.standard_exponential()
+    floor, arm, ahead, leaf = arms[0, LEVEL + BAR + level], best, rng.standard_exponential(), 0
+    last = arms.shape[0] if terms.unknown else int(arms[best, LEAF])
+    while leaf < last:
+        ahead -= trees[half + leaf, LEVELS + level]
+        if ahead < 0.0:
+            k = int(arms[leaf, ARM])
+            if arms[k, PRICE] < arms[arm, PRICE] or (arms[k, PRICE] == arms[arm, PRICE] and k < arm):
+                chance, won, n = arms[k, CHANCE + BAR + level], arms[k, WON], arms[k, PULLS]
+                x = knock(floor, chance, bar, won, n, gaussian, rng)
+                if x == x and thin(chance, rng.random()):
+                    while x > most:
+                        x = knock(floor, chance, bar, won, n, gaussian, rng) if rng.random() < chance else nan
+                    if x == x:
+                        arm = k
+                        last = last if terms.unknown else 0
+            points += 1
+            ahead = rng.standard_exponential()
+        leaf += 1
+    race.work += points
     return arm
+
+
+@nb.njit(error_model="numpy")
+def each(terms, arms, race, rng):
+    """The arm of a round in which all are drawn."""
+    for k in range(arms.shape[0]):
+        arms[k, SCORE] = draw(arms[k, WON], arms[k, PULLS], terms.gaussian, rng)
+    race.work += arms.shape[0]
+    return cheapest(terms.alpha, arms[:, SCORE], arms[:, SCORE], arms[:, PRICE])
 
 
 # ---- levels -----------------------------------------------------------------------------------------
@@ -460,25 +463,30 @@ def common_level(gaussian, points, arms):
 
 
 @nb.njit(error_model="numpy")
+def contend(terms, tuning, arms, trees):
+    """Choose levels for a contended run; EACH if it is better to draw every arm in every round."""
+    K, part, gaussian = arms.shape[0], (1.0 - terms.alpha) * (1.0 - 2.0 * ROUNDING), terms.gaussian
+    if K < (tuning.few_gaussian if gaussian else tuning.few):
+        return EACH
+    for j in range(LEVELS):
+        level = common_level(gaussian, tuning.points * log(2.0 * K) * tuning.apart**(j + 1 - LEVELS), arms)
+        if not (level > 0.0 and inside(level, gaussian)):
+            return EACH
+        for k in range(K):
+            measure(k, TOP + j, level, tuning.loud, gaussian, arms)
+            measure(k, BAR + j, part * level, tuning.loud, gaussian, arms)
+    for k in range(K):
+        measure(k, LOW, -inf, tuning.loud, gaussian, arms)
+        hang(k, arms, trees)
+    return CONTENDED
+
+
+@nb.njit(error_model="numpy")
 def refresh(terms, tuning, arms, trees, race):
     """Choose what kind the run is of, and all levels, from the posteriors."""
-    K = arms.shape[0]
     estimate(terms.gaussian, arms)
     if not settled(terms, tuning, arms, trees, race):
-        for j in range(LEVELS):
-            level = inf                                        # all are drawn in every round
-            if K >= tuning.few:
-                level = common_level(terms.gaussian, tuning.points * log(2.0 * K) * tuning.apart**(j + 1 - LEVELS), arms)
-            if not (level > 0.0 and inside(level, terms.gaussian)):
-                level = inf
-            for k in range(K):
-                measure(k, TOP + j, level, tuning.loud, terms.gaussian, arms)
-                measure(k, BAR + j, (1.0 - terms.alpha) * level * (1.0 - 2.0 * ROUNDING), tuning.loud, terms.gaussian,
-                        arms)
-        for k in range(K):
-            measure(k, LOW, -inf, tuning.loud, terms.gaussian, arms)
-            hang(k, arms, trees)
-        race.leader, race.bell = -1, 0.0
+        race.leader, race.bell = contend(terms, tuning, arms, trees), 0.0
     race.work = 0.0
 
 
@@ -512,13 +520,12 @@ def spared(arm, arms, race):
 def follow(t, arm, x, terms, tuning, arms, trees, race, rng):
     """Take up the last reward, and choose the next bell; not needed in a settled run's silent rounds."""
     K = arms.shape[0]
-    if t > K and arm != race.leader:
-        learn(arm, x, tuning.loud, terms.gaussian, arms)
-        hang(arm, arms, trees)
+    if t > K and race.leader != EACH and arm != race.leader:
+        learn(arm, x, tuning.loud, terms.gaussian, arms, trees)
         if race.leader >= 0 and (arms[arm, CHANCE + TOP] + arms[arm, CHANCE + LOW] > tuning.loud
                                  or not spared(arm, arms, race)):
             race.work = inf
-    elif t > K and not keeps(arm, terms, arms, race):
+    elif t > K and race.leader >= 0 and not keeps(arm, terms, arms, race):
         if arms[arm, PULLS] - arms[arm, WON] > race.allowed:
             vouch(terms, tuning, arms, trees, race)
         race.work = inf if race.bound >= 1.0 or not keeps(arm, terms, arms, race) else race.work
@@ -534,7 +541,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
     pool, table, filled, shift = outcomes
     n, sums, now = state
     unknown, gaussian = terms.unknown, terms.gaussian
-    K, status, last = n.size, RUNNING, limits.last_round
+    K, status, last, lazy = n.size, RUNNING, limits.last_round, tuning.lazy * n.size
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
@@ -544,8 +551,12 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
                 arm = race.leader
             elif t < K:
                 arm = t
+            elif race.leader == CONTENDED:
+                arm = contended(terms, arms, trees, race, rng)
+            elif race.leader == EACH:
+                arm = each(terms, arms, race, rng)
             else:
-                arm = contended(terms, arms, trees, race, rng) if race.leader < 0 else disturbed(terms, tuning, arms, trees, race, rng)
+                arm = disturbed(terms, tuning, arms, trees, race, rng)
             reward, cost = pull(arm, n, sums, pool, table, shift)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
@@ -556,7 +567,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
             arms[arm, PULLS] += 1.0
             if unknown:
                 arms[arm, PRICE] = lowest_price(arm, n, sums, terms.width)
-            if not (silent and keeps(arm, terms, arms, race)):
+            if not (keeps(arm, terms, arms, race) if silent else race.leader == EACH and t > K and race.work < lazy):
                 follow(t, arm, x, terms, tuning, arms, trees, race, rng)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
