@@ -47,14 +47,15 @@ LEVELS = 4
 LOW, TOP, BAR, TAILS = 0, 1, 1 + LEVELS, 1 + 2 * LEVELS
 # Columns of an arm: successes, or the sum of rewards; pulls; posterior mean and standard deviation; its cost, or a lower
 # bound of it; a score; its leaf; the arm of a leaf; and for each tail its level, the density there, the bell's chance.
-WON, PULLS, MEAN, SPREAD, PRICE, SCORE, LEAF, ARM, LEVEL = range(9)
+WON, PULLS, MEAN, SPREAD, PRICE, SCORE, LEAF, ARM, MEMBER, LEVEL = range(10)
 DENSITY, CHANCE, COLUMNS = LEVEL + TAILS, LEVEL + 2 * TAILS, LEVEL + 3 * TAILS
 # State of a run: the leader (or CONTENDED, or EACH, where all arms are drawn) and the round of the next bell, with the place on the line where it rings;
 # the bound of the leader's bell and how much reward it may have lost for it to hold; the level of cheaper arms, and the
 # price that the leader's must not reach, unless it is `agreed`; the level of all if contended; work since a refresh.
-CONTENDED, EACH = -1, -2
+CONTENDED, CROWD, EACH = -1, -2, -3
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("bound", "f8"), ("allowed", "f8"),
-                 ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"), ("work", "f8")])
+                 ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"), ("work", "f8"),
+                 ("least", "f8"), ("members", "i8"), ("sure", "i8")])
 
 
 class Tuning(NamedTuple):
@@ -65,8 +66,12 @@ class Tuning(NamedTuple):
     calm: float = 5.0       # a settled run may have this many bells per round and arm
     points: float = 1.0     # a contended run has this times log(2 K) bells above its lowest level
     apart: float = 2.3      # and this many times fewer above the next
-    few: int = 16           # with fewer arms a contended run draws them all
-    few_gaussian: int = 100
+    depth: float = 3.0      # a crowd is prepared for scores so many standard deviations off
+    faint: float = 0.3      # outsiders ring so often at most
+    draw: float = 36.0      # ns for a draw from a Beta law, from a normal law, and for a round with a crowd or contended
+    draw_gaussian: float = 6.5
+    crowd: float = 110.0
+    contended: float = 700.0
     lazy: float = 300.0     # after so many draws per arm all levels are chosen anew
 
 
@@ -76,7 +81,7 @@ def sampler(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.record]:
     Leaves are in the order of the prices.
 
     >>> [np.shape(part) for part in sampler(np.array([0.5, 0.25, 0.5]))]
-    [(3, 35), (8, 8), ()]
+    [(3, 36), (8, 8), ()]
     """
     K, order, arms, race = price.size, np.argsort(price, kind="stable"), np.zeros((price.size, COLUMNS)), new_record(RACE)
     arms[:, PRICE], arms[:, ARM], arms[:, LEAF], race.leader = price, order, np.argsort(order), EACH
@@ -342,12 +347,57 @@ def contended(terms, arms, trees, race, rng):
 
 
 @nb.njit(error_model="numpy")
-def each(terms, arms, race, rng):
-    """The arm of a round in which all are drawn."""
+def crowd(t, terms, tuning, arms, trees, race, rng):
+    """The arm of a round of a run with a crowd."""
+    most, arm = -inf, -1
+    if terms.gaussian:
+        for i in range(race.members):
+            k = int(arms[i, MEMBER])
+            arms[k, SCORE] = arms[k, WON] / arms[k, PULLS] + rng.standard_normal() / sqrt(arms[k, PULLS])
+            most = max(most, arms[k, SCORE])
+    else:
+        for i in range(race.members):
+            k = int(arms[i, MEMBER])
+            arms[k, SCORE] = rng.beta(arms[k, WON] + 1.0, arms[k, PULLS] - arms[k, WON] + 1.0)
+            most = max(most, arms[k, SCORE])
+    race.work += race.members
+    if t >= race.bell or most < race.least:
+        return gather(t, terms, tuning, arms, trees, race, rng)
+    bar = (1.0 - terms.alpha) * most
+    bar -= ROUNDING * abs(bar)
+    for i in range(race.members):
+        k = int(arms[i, MEMBER])
+        if arms[k, SCORE] >= bar and (arm < 0 or before(k, arm, arms)):
+            arm = k
+    if arm >= 0 and (arms[arm, LEAF] <= race.sure or race.members == arms.shape[0]):
+        return arm
+    return gather(t, terms, tuning, arms, trees, race, rng)
+
+
+@nb.njit(error_model="numpy")
+def gather(t, terms, tuning, arms, trees, race, rng):
+    """The arm of a round in which others than the members of the crowd may matter."""
     for k in range(arms.shape[0]):
-        arms[k, SCORE] = draw(arms[k, WON], arms[k, PULLS], terms.gaussian, rng)
-    race.work += arms.shape[0]
-    return cheapest(terms.alpha, arms[:, SCORE], arms[:, SCORE], arms[:, PRICE])
+        if arms[k, LEVEL + TOP] < inf:
+            arms[k, SCORE] = nan
+    place = race.place if t >= race.bell else inf
+    while place < trees[1, 0]:
+        leaf, end = locate(0, place, trees)
+        k = int(arms[leaf, ARM])
+        arms[k, SCORE] = unusual(k, terms, tuning, arms, race, rng)
+        race.work += 1.0
+        place = end + rng.standard_exponential()
+    most, arm = -inf, -1
+    for k in range(arms.shape[0]):
+        most = arms[k, SCORE] if arms[k, SCORE] > most else most
+    bar = (1.0 - terms.alpha) * most
+    bar -= ROUNDING * abs(bar)
+    for k in range(arms.shape[0]):
+        if arms[k, SCORE] >= bar and (arm < 0 or before(k, arm, arms)):
+            arm = k
+    if most >= race.least and arm >= 0 and arms[arm, LEAF] <= race.sure:
+        return arm
+    return settle(LOW, TOP, terms, arms, race, rng)
 
 
 # ---- levels -----------------------------------------------------------------------------------------
@@ -463,22 +513,44 @@ def common_level(gaussian, points, arms):
 
 
 @nb.njit(error_model="numpy")
+def summon(terms, tuning, arms, trees, race):
+    """Choose who is drawn in every round, and the levels of all others."""
+    K, race.members, race.sure, part = arms.shape[0], 0, arms.shape[0], 1.0 - terms.alpha
+    race.least, high, faint = -inf, -inf, tuning.faint
+    for k in range(K):
+        race.least = max(race.least, arms[k, MEAN] - tuning.depth * arms[k, SPREAD])
+        high = max(high, arms[k, MEAN] + tuning.depth * arms[k, SPREAD])
+    if not terms.unknown:
+        race.sure = 0
+        while race.sure < K:
+            k = int(arms[race.sure, ARM])
+            if arms[k, MEAN] - tuning.depth * arms[k, SPREAD] >= part * high:
+                break
+            race.sure += 1
+    for k in range(K):
+        level = race.least if arms[k, LEAF] > race.sure else part * race.least * (1.0 - 2.0 * ROUNDING)
+        arrange(k, -inf, level if race.least > 0.0 else inf, terms, tuning, arms, trees)
+        if not race.least > 0.0 or arms[k, CHANCE + TOP] > faint:
+            arrange(k, -inf, inf, terms, tuning, arms, trees)
+            arms[race.members, MEMBER] = k
+            race.members += 1
+
+
+@nb.njit(error_model="numpy")
 def contend(terms, tuning, arms, trees):
-    """Choose levels for a contended run; EACH if it is better to draw every arm in every round."""
+    """Choose levels for a contended run; False if there are none."""
     K, part, gaussian = arms.shape[0], (1.0 - terms.alpha) * (1.0 - 2.0 * ROUNDING), terms.gaussian
-    if K < (tuning.few_gaussian if gaussian else tuning.few):
-        return EACH
     for j in range(LEVELS):
         level = common_level(gaussian, tuning.points * log(2.0 * K) * tuning.apart**(j + 1 - LEVELS), arms)
         if not (level > 0.0 and inside(level, gaussian)):
-            return EACH
+            return False
         for k in range(K):
             measure(k, TOP + j, level, tuning.loud, gaussian, arms)
             measure(k, BAR + j, part * level, tuning.loud, gaussian, arms)
     for k in range(K):
         measure(k, LOW, -inf, tuning.loud, gaussian, arms)
         hang(k, arms, trees)
-    return CONTENDED
+    return True
 
 
 @nb.njit(error_model="numpy")
@@ -486,7 +558,12 @@ def refresh(terms, tuning, arms, trees, race):
     """Choose what kind the run is of, and all levels, from the posteriors."""
     estimate(terms.gaussian, arms)
     if not settled(terms, tuning, arms, trees, race):
-        race.leader, race.bell = contend(terms, tuning, arms, trees), 0.0
+        summon(terms, tuning, arms, trees, race)
+        draw = tuning.draw_gaussian if terms.gaussian else tuning.draw
+        few, all_of_them = tuning.crowd + draw * race.members, draw * arms.shape[0]
+        race.leader, race.bell = CROWD if few < all_of_them else EACH, 0.0
+        if min(few, all_of_them) > tuning.contended * (2.0 if terms.unknown else 1.0) and contend(terms, tuning, arms, trees):
+            race.leader = CONTENDED
     race.work = 0.0
 
 
@@ -503,14 +580,14 @@ def wind(t, trees, race, rng):
 def keeps(arm, terms, arms, race):
     """Whether what was assumed of the leader still holds after its pull."""
     price = arms[arm, PRICE]
-    return (arms[arm, PULLS] - arms[arm, WON] <= race.allowed
-            and (not terms.unknown or price < race.dearer or price == race.agreed))
+    return race.leader < 0 or (arms[arm, PULLS] - arms[arm, WON] <= race.allowed
+                               and (not terms.unknown or price < race.dearer or price == race.agreed))
 
 
 @nb.njit(error_model="numpy")
 def spared(arm, arms, race):
     """Whether a rival that has become cheaper, if costs are unknown, may keep its level."""
-    if arms[arm, LEVEL + TOP] <= race.poor:
+    if race.leader < 0 or arms[arm, LEVEL + TOP] <= race.poor:
         return True
     race.dearer = min(race.dearer, arms[arm, PRICE])
     return not before(arm, race.leader, arms)
@@ -520,18 +597,18 @@ def spared(arm, arms, race):
 def follow(t, arm, x, terms, tuning, arms, trees, race, rng):
     """Take up the last reward, and choose the next bell; not needed in a settled run's silent rounds."""
     K = arms.shape[0]
-    if t > K and race.leader != EACH and arm != race.leader:
+    if t > K and arm != race.leader and race.leader != EACH and arms[arm, LEVEL + TOP] < inf:
         learn(arm, x, tuning.loud, terms.gaussian, arms, trees)
-        if race.leader >= 0 and (arms[arm, CHANCE + TOP] + arms[arm, CHANCE + LOW] > tuning.loud
-                                 or not spared(arm, arms, race)):
+        if race.leader != CONTENDED and (arms[arm, CHANCE + TOP] + arms[arm, CHANCE + LOW] > tuning.loud
+                                         or not spared(arm, arms, race)):
             race.work = inf
-    elif t > K and race.leader >= 0 and not keeps(arm, terms, arms, race):
+    elif t > K and not keeps(arm, terms, arms, race):
         if arms[arm, PULLS] - arms[arm, WON] > race.allowed:
             vouch(terms, tuning, arms, trees, race)
         race.work = inf if race.bound >= 1.0 or not keeps(arm, terms, arms, race) else race.work
     if t == K or race.work >= tuning.lazy * K:
         refresh(terms, tuning, arms, trees, race)
-    if race.leader >= 0:
+    if race.leader == CROWD or race.leader >= 0:
         wind(t, trees, race, rng)
 
 
@@ -540,21 +617,31 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
     """Pull each arm once, then the cheapest one that is good enough by a score of each; hardly any score is drawn."""
     pool, table, filled, shift = outcomes
     n, sums, now = state
-    unknown, gaussian = terms.unknown, terms.gaussian
+    alpha, unknown, gaussian, score, price = terms.alpha, terms.unknown, terms.gaussian, arms[:, SCORE], arms[:, PRICE]
     K, status, last, lazy = n.size, RUNNING, limits.last_round, tuning.lazy * n.size
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
-            silent = t < race.bell
+            silent = race.leader >= 0 and t < race.bell
             if silent:
                 arm = race.leader
             elif t < K:
                 arm = t
+            elif race.leader == EACH:
+                for k in range(K):
+                    if gaussian:
+                        score[k] = arms[k, WON] / arms[k, PULLS] + rng.standard_normal() / sqrt(arms[k, PULLS])
+                    else:
+                        score[k] = rng.beta(arms[k, WON] + 1.0, arms[k, PULLS] - arms[k, WON] + 1.0)
+                arm = cheapest(alpha, score, score, price)
+                race.work += K
+                silent = race.work < lazy
             elif race.leader == CONTENDED:
                 arm = contended(terms, arms, trees, race, rng)
-            elif race.leader == EACH:
-                arm = each(terms, arms, race, rng)
+            elif race.leader == CROWD:
+                arm = crowd(t, terms, tuning, arms, trees, race, rng)
+                silent = t < race.bell and t > K and race.work < lazy and arms[arm, LEVEL + TOP] == inf
             else:
                 arm = disturbed(terms, tuning, arms, trees, race, rng)
             reward, cost = pull(arm, n, sums, pool, table, shift)
@@ -567,7 +654,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
             arms[arm, PULLS] += 1.0
             if unknown:
                 arms[arm, PRICE] = lowest_price(arm, n, sums, terms.width)
-            if not (keeps(arm, terms, arms, race) if silent else race.leader == EACH and t > K and race.work < lazy):
+            if not (silent and keeps(arm, terms, arms, race)):
                 follow(t, arm, x, terms, tuning, arms, trees, race, rng)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
