@@ -361,12 +361,12 @@ class CSTS(_Subsidy):
     naive: bool = False
 
     def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
-        from . import subsidy_thompson      # which builds on this module
+        # Imported here, as it builds on this module.
+        from .subsidy_thompson import Tuning, bells, sampler
 
         if self.naive:
             return run.play(by_draws, terms, arms, rng)
-        tuning = subsidy_thompson.Tuning()
-        return run.play(subsidy_thompson.bells, terms, tuning, *subsidy_thompson.sampler(arms.price), rng)
+        return run.play(bells, terms, Tuning(), *sampler(arms.price), rng)
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,34 @@
 """Thompson sampling with cost subsidy: the law of `cost_subsidy.by_draws`, exactly, with few draws.
 
-A round draws a score of every arm from its posterior, and pulls the cheapest arm whose score is at least 1 - alpha times
-the largest. Hardly any of these scores matter. What follows draws those that do ("tangent bells"; to our knowledge not
-published before). It rests on two facts.
+A round draws a score of every arm from its posterior, and pulls the cheapest arm whose score is at least 1 - alpha
+times the largest. Hardly any of these scores matter. What follows draws those that may ("tangent bells"; to our
+knowledge not published before). It rests on two facts.
 
 *Tails.* The density f of a score is log-concave. Beyond a level l it lies below the exponential that touches it at l,
-f(l) exp(-g (x - l)) with g = -(log f)'(l), whose integral is q = f(l)/g. So with probability q a bell rings, x is l plus
-an exponential number of rate g, and it is kept with probability f(x) / (f(l) exp(-g (x - l))): what is kept has exactly
-the law of the score beyond l. Else, silent or a false alarm, the score lies on the usual side of l. In a tail most bells
-are true, as the ratio of f(l)/g and the tail's probability tends to 1.
+f(l) exp(-g (x - l)) with g = -(log f)'(l), whose integral is q = f(l)/g. So with probability q a bell rings, x is l
+plus an exponential number of rate g, and it is kept with probability f(x) / (f(l) exp(-g (x - l))): what is kept has
+exactly the law of the score beyond l. Else, silent or a false alarm, the score lies on the usual side of l. In a tail
+most bells are true: the ratio of f(l)/g and the tail's probability tends to 1.
 
-*The line.* Each arm has a stretch of length -log(1 - q) of a line, and a Poisson process of rate 1 runs along it: an
-arm's bell rings if a point falls on its stretch. The next point is one exponential number away, however many arms it
-passes over, and a tree of sums says whose stretch it hit. A round is one passage; while nothing changes the rounds follow
-each other, so the number of rounds without a bell is known at once.
+*The line.* Each arm has a stretch of a line, of length -log(1 - q) or a little more, and a Poisson process of rate 1
+runs along it: an arm's bell rings if a point falls on its stretch. The next point is one exponential number away,
+however many arms it passes over, and a tree of sums says whose stretch it hit. A round is one passage, and while
+nothing changes one passage follows the other: so the number of rounds without a bell is known at once.
 
-A *settled* run has an arm, the leader, that is pulled unless a bell rings. It holds levels h > l and bells for: the
-leader's score below (1 - alpha) h; anybody else's above h; a guarantor's below l; that of an arm cheaper than the leader
-above (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If some bell is true, all other scores
-are drawn given that they lie on their usual side. The leader learns in every round, but its posterior enters only by a
-bound, `RACE.bound`, of its bell's probability, which holds until it has lost more than `RACE.allowed` rewards: until the
-round `RACE.bell` nothing else needs to be known of its pulls. What the bound rings too often is thinned out.
+A run is of one of four kinds, chosen anew from time to time with all its levels. The choice decides the speed alone.
 
-In a *contended* run all arms have bells above one level, of which some ring in nearly every round: the largest score is
-the best of their scores. It sets the bar, and a second line, of bells above 1 - alpha times the level, with the arms in
-the order of their prices, finds the first arm above it; only arms cheaper than the best need be passed. Where no bell
-rings, all scores are drawn given that they lie below the level.
-
-Levels, and which kind a run is of, are chosen anew now and then from what is known. They decide the speed alone.
+* Settled: an arm, the leader, is pulled unless a bell rings. With levels h and l there are bells for: the leader's
+  score below (1 - alpha) h; anybody else's above h; a guarantor's below l; that of an arm cheaper than the leader above
+  (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If a bell is true, all other scores are
+  drawn given that they lie on their usual sides. The leader learns in every round, but its posterior enters only by a
+  bound of its bell's probability, `RACE.bound`, that holds until it has lost more than `RACE.allowed` rewards. What
+  that rings too often is thinned out. So until round `RACE.bell` all that matters of its pulls is what they lost.
+* With a crowd: its members are drawn in every round, and the others have bells above 1 - alpha times a level that the
+  best member nearly always exceeds; or above that level, if a cheaper member is nearly always good enough.
+* Contended: all arms have bells above each of some levels. The largest score is the best above the first level, if
+  there is one, or else above the next. It sets the bar. A second line, of bells above 1 - alpha times that level with
+  the arms in the order of their prices, finds the first arm above the bar.
+* Each arm is drawn, as the definition says, where that takes less time.
 """
 
 from math import exp, factorial, inf, log, log1p, nan, pi, sqrt
@@ -45,16 +46,18 @@ from .cost_subsidy import cheapest, lowest_price
 LEVELS = 4
 # Tails of an arm: below one level, above LEVELS of them, above 1 - alpha times these. The first of each is the highest.
 LOW, TOP, BAR, TAILS = 0, 1, 1 + LEVELS, 1 + 2 * LEVELS
-# Columns of an arm: successes, or the sum of rewards; pulls; posterior mean and standard deviation; its cost, or a lower
-# bound of it; a score; its leaf; the arm of a leaf; and for each tail its level, the density there, the bell's chance.
+# Columns of an arm: successes, or the sum of rewards; pulls; posterior mean and standard deviation; its cost, or a
+# lower bound of it; a score; its leaf; and for each tail its level, the density there, the bell's chance. ARM is the
+# arm of a leaf, MEMBER a list of arms.
 WON, PULLS, MEAN, SPREAD, PRICE, SCORE, LEAF, ARM, MEMBER, LEVEL = range(10)
 DENSITY, CHANCE, COLUMNS = LEVEL + TAILS, LEVEL + 2 * TAILS, LEVEL + 3 * TAILS
-# State of a run: the leader (or CONTENDED, or EACH, where all arms are drawn) and the round of the next bell, with the place on the line where it rings;
-# the bound of the leader's bell and how much reward it may have lost for it to hold; the level of cheaper arms, and the
-# price that the leader's must not reach, unless it is `agreed`; the level of all if contended; work since a refresh.
 CONTENDED, CROWD, EACH = -1, -2, -3
-RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("bound", "f8"), ("allowed", "f8"),
-                 ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"), ("work", "f8"),
+# State of a run: the leader, or a kind; the round of the next bell, and the place on the line where it rings; work
+# since all was chosen. If settled: the bound of the leader's bell, and how much reward it may have lost for that to hold; the
+# level of cheaper arms; the price that the leader's may not reach, unless it is still `agreed`. With a crowd: what the
+# best member must reach, the number of members, and the last leaf of an arm that may be pulled without asking others.
+RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8"),
+                 ("bound", "f8"), ("allowed", "f8"), ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"),
                  ("least", "f8"), ("members", "i8"), ("sure", "i8")])
 
 
@@ -63,27 +66,29 @@ class Tuning(NamedTuple):
 
     loud: float = 0.7       # above this probability a bell is not worth having
     margin: float = 2.0     # a leader is this many standard deviations off every bell
-    calm: float = 5.0       # a settled run may have this many bells per round and arm
+    calm: float = 0.3       # a settled run has no more bells per round
+    dispute: float = 5.0    # nor more than this divided by the number of arms
     points: float = 1.0     # a contended run has this times log(2 K) bells above its lowest level
     apart: float = 2.3      # and this many times fewer above the next
     depth: float = 3.0      # a crowd is prepared for scores so many standard deviations off
-    faint: float = 0.3      # outsiders ring so often at most
-    draw: float = 36.0      # ns for a draw from a Beta law, from a normal law, and for a round with a crowd or contended
-    draw_gaussian: float = 6.5
-    crowd: float = 110.0
-    contended: float = 700.0
-    lazy: float = 300.0     # after so many draws per arm all levels are chosen anew
+    faint: float = 0.3      # those outside ring so often at most
+    beta: float = 36.0      # what takes how many nanoseconds: a draw from a Beta law,
+    normal: float = 6.5     # from a normal law,
+    crowd: float = 110.0    # a round with a crowd, beyond its draws,
+    contended: float = 700.0    # a contended round
+    lazy: float = 300.0     # after so many draws per arm all is chosen anew
 
 
 def sampler(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.record]:
-    """The kernel's arrays before the first pull: of the arms, of both lines, and of the run.
+    """The kernel's arrays before the first pull: of the arms, of all lines, and of the run.
 
-    Leaves are in the order of the prices.
+    The leaves of the trees are in the order of the prices.
 
     >>> [np.shape(part) for part in sampler(np.array([0.5, 0.25, 0.5]))]
     [(3, 36), (8, 8), ()]
     """
-    K, order, arms, race = price.size, np.argsort(price, kind="stable"), np.zeros((price.size, COLUMNS)), new_record(RACE)
+    K, order, race = price.size, np.argsort(price, kind="stable"), new_record(RACE)
+    arms = np.zeros((K, COLUMNS))
     arms[:, PRICE], arms[:, ARM], arms[:, LEAF], race.leader = price, order, np.argsort(order), EACH
     return arms, np.zeros((2 << (K - 1).bit_length(), 2 * LEVELS)), race
 
@@ -264,7 +269,7 @@ def settle(low, top, terms, arms, race, rng):
 
 @nb.njit(error_model="numpy")
 def unusual(k, terms, tuning, arms, race, rng):
-    """The score of an arm whose stretch is hit in a settled run; nan for a false alarm."""
+    """The score of an arm whose stretch of the first line is hit; nan for a false alarm."""
     tail, low, top = TOP, arms[k, CHANCE + LOW], arms[k, CHANCE + TOP]
     if k == race.leader:
         measure(k, LOW, arms[k, LEVEL + LOW], tuning.loud, terms.gaussian, arms)
@@ -330,7 +335,7 @@ def contended(terms, arms, trees, race, rng):
         ahead -= trees[half + leaf, LEVELS + level]
         if ahead < 0.0:
             k = int(arms[leaf, ARM])
-            if arms[k, PRICE] < arms[arm, PRICE] or (arms[k, PRICE] == arms[arm, PRICE] and k < arm):
+            if before(k, arm, arms):
                 chance, won, n = arms[k, CHANCE + BAR + level], arms[k, WON], arms[k, PULLS]
                 x = knock(floor, chance, bar, won, n, gaussian, rng)
                 if x == x and thin(chance, rng.random()):
@@ -349,55 +354,44 @@ def contended(terms, arms, trees, race, rng):
 @nb.njit(error_model="numpy")
 def crowd(t, terms, tuning, arms, trees, race, rng):
     """The arm of a round of a run with a crowd."""
-    most, arm = -inf, -1
-    if terms.gaussian:
-        for i in range(race.members):
-            k = int(arms[i, MEMBER])
-            arms[k, SCORE] = arms[k, WON] / arms[k, PULLS] + rng.standard_normal() / sqrt(arms[k, PULLS])
-            most = max(most, arms[k, SCORE])
-    else:
-        for i in range(race.members):
-            k = int(arms[i, MEMBER])
-            arms[k, SCORE] = rng.beta(arms[k, WON] + 1.0, arms[k, PULLS] - arms[k, WON] + 1.0)
-            most = max(most, arms[k, SCORE])
-    race.work += race.members
-    if t >= race.bell or most < race.least:
-        return gather(t, terms, tuning, arms, trees, race, rng)
-    bar = (1.0 - terms.alpha) * most
-    bar -= ROUNDING * abs(bar)
-    for i in range(race.members):
+    K, heard, gaussian, rang = arms.shape[0], race.members, terms.gaussian, t >= race.bell
+    for i in range(heard):
         k = int(arms[i, MEMBER])
-        if arms[k, SCORE] >= bar and (arm < 0 or before(k, arm, arms)):
-            arm = k
-    if arm >= 0 and (arms[arm, LEAF] <= race.sure or race.members == arms.shape[0]):
-        return arm
-    return gather(t, terms, tuning, arms, trees, race, rng)
-
-
-@nb.njit(error_model="numpy")
-def gather(t, terms, tuning, arms, trees, race, rng):
-    """The arm of a round in which others than the members of the crowd may matter."""
-    for k in range(arms.shape[0]):
-        if arms[k, LEVEL + TOP] < inf:
-            arms[k, SCORE] = nan
-    place = race.place if t >= race.bell else inf
-    while place < trees[1, 0]:
-        leaf, end = locate(0, place, trees)
-        k = int(arms[leaf, ARM])
-        arms[k, SCORE] = unusual(k, terms, tuning, arms, race, rng)
-        race.work += 1.0
-        place = end + rng.standard_exponential()
+        arms[k, SCORE] = draw(arms[k, WON], arms[k, PULLS], gaussian, rng)
+    if rang:
+        forget(arms)
+        place = race.place
+        while place < trees[1, 0] and heard < K:
+            leaf, end = locate(0, place, trees)
+            k = int(arms[leaf, ARM])
+            arms[k, SCORE] = unusual(k, terms, tuning, arms, race, rng)
+            if arms[k, SCORE] == arms[k, SCORE]:
+                arms[heard, MEMBER] = k
+                heard += 1
+            place = end + rng.standard_exponential()
+    race.work += heard
     most, arm = -inf, -1
-    for k in range(arms.shape[0]):
-        most = arms[k, SCORE] if arms[k, SCORE] > most else most
+    for i in range(heard):
+        most = max(most, arms[int(arms[i, MEMBER]), SCORE])
     bar = (1.0 - terms.alpha) * most
     bar -= ROUNDING * abs(bar)
-    for k in range(arms.shape[0]):
+    for i in range(heard):
+        k = int(arms[i, MEMBER])
         if arms[k, SCORE] >= bar and (arm < 0 or before(k, arm, arms)):
             arm = k
     if most >= race.least and arm >= 0 and arms[arm, LEAF] <= race.sure:
         return arm
+    if not rang:
+        forget(arms)
     return settle(LOW, TOP, terms, arms, race, rng)
+
+
+@nb.njit(error_model="numpy")
+def forget(arms):
+    """Forget the scores of those outside the crowd."""
+    for k in range(arms.shape[0]):
+        if arms[k, LEVEL + TOP] < inf:
+            arms[k, SCORE] = nan
 
 
 # ---- levels -----------------------------------------------------------------------------------------
@@ -414,7 +408,7 @@ def estimate(gaussian, arms):
 
 @nb.njit(error_model="numpy")
 def arrange(k, low, top, terms, tuning, arms, trees):
-    """Set the levels of an arm in a settled run."""
+    """Set the levels of an arm, of which there are two at most."""
     for tail in range(TAILS):
         measure(k, tail, low if tail == LOW else top if tail == TOP else inf, tuning.loud, terms.gaussian, arms)
     hang(k, arms, trees)
@@ -445,7 +439,8 @@ def settled(terms, tuning, arms, trees, race):
     enough = part * high
     if not least > tuning.margin or (K > 1 and not enough > 0.0) or (least < inf and not low > 0.0):
         return False
-    race.leader, race.agreed, race.dearer, race.poor = leader, arms[leader, PRICE], inf, part * low * (1.0 - 2.0 * ROUNDING)
+    race.leader, race.agreed, race.dearer = leader, arms[leader, PRICE], inf
+    race.poor = part * low * (1.0 - 2.0 * ROUNDING)
     for k in range(K):
         top, below = high, low if k == guarantor and least < inf else -inf
         if k == leader:
@@ -456,7 +451,7 @@ def settled(terms, tuning, arms, trees, race):
             race.dearer = min(race.dearer, arms[k, PRICE])
         arrange(k, below, top, terms, tuning, arms, trees)
     vouch(terms, tuning, arms, trees, race)
-    return trees[1, 0] * K <= min(tuning.calm, 0.3 * K)
+    return trees[1, 0] <= min(tuning.calm, tuning.dispute / K)
 
 
 @nb.njit(error_model="numpy")
@@ -515,22 +510,20 @@ def common_level(gaussian, points, arms):
 @nb.njit(error_model="numpy")
 def summon(terms, tuning, arms, trees, race):
     """Choose who is drawn in every round, and the levels of all others."""
-    K, race.members, race.sure, part = arms.shape[0], 0, arms.shape[0], 1.0 - terms.alpha
-    race.least, high, faint = -inf, -inf, tuning.faint
+    K, part, high = arms.shape[0], 1.0 - terms.alpha, -inf
+    race.least, race.members, race.sure = -inf, 0, K
     for k in range(K):
         race.least = max(race.least, arms[k, MEAN] - tuning.depth * arms[k, SPREAD])
         high = max(high, arms[k, MEAN] + tuning.depth * arms[k, SPREAD])
-    if not terms.unknown:
-        race.sure = 0
-        while race.sure < K:
-            k = int(arms[race.sure, ARM])
-            if arms[k, MEAN] - tuning.depth * arms[k, SPREAD] >= part * high:
-                break
-            race.sure += 1
+    # The first arm, by price, that is nearly always good enough; prices that are not known change places.
+    for leaf in range(K - 1, -1, -1):
+        k = int(arms[leaf, ARM])
+        if arms[k, MEAN] - tuning.depth * arms[k, SPREAD] >= part * high and not terms.unknown:
+            race.sure = leaf
     for k in range(K):
         level = race.least if arms[k, LEAF] > race.sure else part * race.least * (1.0 - 2.0 * ROUNDING)
         arrange(k, -inf, level if race.least > 0.0 else inf, terms, tuning, arms, trees)
-        if not race.least > 0.0 or arms[k, CHANCE + TOP] > faint:
+        if not race.least > 0.0 or arms[k, CHANCE + TOP] > tuning.faint:
             arrange(k, -inf, inf, terms, tuning, arms, trees)
             arms[race.members, MEMBER] = k
             race.members += 1
@@ -559,10 +552,11 @@ def refresh(terms, tuning, arms, trees, race):
     estimate(terms.gaussian, arms)
     if not settled(terms, tuning, arms, trees, race):
         summon(terms, tuning, arms, trees, race)
-        draw = tuning.draw_gaussian if terms.gaussian else tuning.draw
-        few, all_of_them = tuning.crowd + draw * race.members, draw * arms.shape[0]
-        race.leader, race.bell = CROWD if few < all_of_them else EACH, 0.0
-        if min(few, all_of_them) > tuning.contended * (2.0 if terms.unknown else 1.0) and contend(terms, tuning, arms, trees):
+        each = tuning.normal if terms.gaussian else tuning.beta
+        cost = min(each * arms.shape[0], each * race.members + tuning.crowd)
+        race.leader, race.bell = EACH if cost == each * arms.shape[0] else CROWD, 0.0
+        # Where prices change places, the line cannot be left at the first arm.
+        if cost > tuning.contended * (2.0 if terms.unknown else 1.0) and contend(terms, tuning, arms, trees):
             race.leader = CONTENDED
     race.work = 0.0
 
