@@ -341,14 +341,14 @@ def _one_of(*allowed):
 
 
 _CHECKS = {"alpha": share, "costs": _one_of("known", "unknown"), "posterior": _one_of("beta", "gaussian"),
-           "exploration_pulls": lambda name, value: value is None or count(name, value)}
+           "exploration_pulls": lambda name, value: value is None or count(name, value),
+           "naive": lambda name, value: require(isinstance(value, bool), name, value, "must be True or False")}
 
 
 class _Subsidy(Policy):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
 
     support = (0.0, 1.0)
-    loop = staticmethod(by_bounds)
     in_blocks = True
     # Where it has no such field: every arm is good enough, one sweep, known costs.
     alpha, exploration_pulls, costs, posterior = 1.0, 1, "known", None
@@ -374,11 +374,11 @@ class _Subsidy(Policy):
                       self.once, self.posterior == "gaussian")
         if self.costs == "known":
             arms.price[:] = problem.cost_means
-        return run.play(self.loop, terms, arms, *self.extra(rng))
+        return self.pull_all(run, terms, arms, rng)
 
-    def extra(self, rng: np.random.Generator) -> tuple:
-        """What else the kernel takes."""
-        return ()
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        """Play the run with the kernel of the policy."""
+        return run.play(by_bounds, terms, arms)
 
 
 @dataclass(frozen=True)
@@ -415,20 +415,30 @@ class CSTS(_Subsidy):
         around the mean with variance 1/n (Theorem 1).
     costs : {"known", "unknown"}
         Unknown costs as in `CSUCB`; the paper has none for CS-TS.
+    naive : bool
+        Draw every arm in every round, as the definition says. By default the same law is played with few draws
+        (`subsidy_thompson`); the two use their random numbers differently, so runs agree in distribution and not one
+        by one.
 
     Examples
     --------
     >>> cb.CSTS(0.1, posterior="gaussian")
-    CSTS(alpha=0.1, posterior='gaussian', costs='known')
+    CSTS(alpha=0.1, posterior='gaussian', costs='known', naive=False)
     """
 
     alpha: float
     posterior: str = "beta"
     costs: str = "known"
-    loop = staticmethod(by_draws)
+    naive: bool = False
+    in_blocks = False
 
-    def extra(self, rng: np.random.Generator) -> tuple:
-        return (rng,)
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        # Imported here, as it builds on this module.
+        from .subsidy_thompson import Tuning, bells, sampler
+
+        if self.naive:
+            return run.play(by_draws, terms, arms, rng)
+        return run.play(bells, terms, Tuning(), *sampler(arms.price), rng)
 
 
 @dataclass(frozen=True)
@@ -462,10 +472,8 @@ class CSETC(_Subsidy):
 class _InSpells(_Subsidy):
     """A policy that pulls an arm many times in a row."""
 
-    loop = staticmethod(by_spells)
-
-    def extra(self, rng: np.random.Generator) -> tuple:
-        return (new_record(SPELL),)
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        return run.play(by_spells, terms, arms, new_record(SPELL))
 
 
 @dataclass(frozen=True)
