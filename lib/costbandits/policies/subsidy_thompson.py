@@ -609,7 +609,7 @@ def follow(t, arm, x, terms, tuning, arms, trees, race, rng):
 @compiled_for()
 def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits):
     """Pull each arm once, then the cheapest one that is good enough by a score of each; hardly any score is drawn."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     alpha, unknown, gaussian, score, price = terms.alpha, terms.unknown, terms.gaussian, arms[:, SCORE], arms[:, PRICE]
     K, status, last, lazy = n.size, RUNNING, limits.last_round, tuning.lazy * n.size
@@ -638,7 +638,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
                 silent = t < race.bell and t > K and race.work < lazy and arms[arm, LEVEL + TOP] == inf
             else:
                 arm = disturbed(terms, tuning, arms, trees, race, rng)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             x = reward
