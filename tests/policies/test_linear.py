@@ -11,7 +11,7 @@ from reference import INSTANCE, ORDER, POLICY, bits, digest, in_plain_python, ou
 import costbandits as cb
 from costbandits.engine import fingerprint
 from costbandits.engine import loops as engine
-from costbandits.engine.stacks import Stacks
+from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.environments import polytopes
 from costbandits.environments.bandits import Linear
 from costbandits.policies import linear
@@ -266,10 +266,10 @@ def wide(rng, kind, d):
     return cb.LinearBandit(vertices, *rng.uniform(0.1, 0.95, (2, d)) / d, float(rng.choice([0.01, 0.1, 0.5])))
 
 
-def all_bits(policy, bandit, budget, seed, limit, page=None):
+def all_bits(policy, bandit, budget, seed, limit, slots=SLOTS):
     """What one run leaves behind, in bits, with checkpoints on the way; and the next random number."""
     order, rng = stream(seed, 0, ORDER).permutation(bandit.K), stream(seed, 0, POLICY)
-    run = engine.Run(Stacks(bandit, seed, 0, order, page), budget * np.array([0.01, 0.3, 0.31, 1.0]), limit)
+    run = engine.Run(Stacks(bandit, seed, 0, order, slots), budget * np.array([0.01, 0.3, 0.31, 1.0]), limit)
     problem = Problem(bandit.K, bandit.cost_means[order], budget, False, False, bandit.linear.ordered(order))
     status = policy.play(run, problem, rng)
     return status, digest(run.state.n, run.state.sums, *run.record), rng.random(), run
@@ -291,15 +291,15 @@ def test_contenders_change_not_a_bit(kind, label, monkeypatch):
     """All arms in every round, or contenders only: the same pulls and sums, also where pulls are soon forgotten."""
     rng, share = np.random.default_rng(21), []
     for seed in range(6):
-        bandit, page = wide(rng, kind, d=(2, 3, 6)[seed % 3]), (None, 4)[seed % 2]
+        bandit, slots = wide(rng, kind, d=(2, 3, 6)[seed % 3]), (SLOTS, 4)[seed % 2]
         monkeypatch.setattr(linear, "FEW", 10**6)
-        *expected, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, page)
+        *expected, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, slots)
         estimates = run.worked_on[4]
         assert estimates.reward.any() and len(run.worked_on) == 6
         monkeypatch.setattr(linear, "FEW", 0)
         for longest in (2**16, 50):
             monkeypatch.setattr(linear, "LONGEST", longest)
-            *found, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, page)
+            *found, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, slots)
             assert found == expected, seed
             assert digest(*settled(run)[:3]) == digest(*estimates[:3])
         share.append(run.worked_on[5].memory.contenders / bandit.K)

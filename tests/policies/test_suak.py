@@ -34,7 +34,7 @@ from scipy.optimize import linprog
 import costbandits as cb
 from costbandits.engine import loops as engine
 from costbandits.engine.compilation import around
-from costbandits.engine.stacks import Stacks
+from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.policies import suak
 from costbandits.policies.base import Problem
 
@@ -506,10 +506,10 @@ def test_a_mixture_of_nonsense(change, message):
 
 # ---- fewer roots ------------------------------------------------------------------------------------
 
-def all_bits(loop, policy, bandit, stop, seed, ends, page=None):
+def all_bits(loop, policy, bandit, stop, seed, ends, slots=SLOTS):
     """Digest of what one run of SUAK leaves behind, with what it remembers; its memory; the next random number."""
     order, (top, *limits) = stream(seed, 0, ORDER).permutation(bandit.K), stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, seed, 0, order, page), np.full(len(ends), inf), 10**6, top[order], *limits,
+    run = engine.Run(Stacks(bandit, seed, 0, order, slots), np.full(len(ends), inf), 10**6, top[order], *limits,
                      np.array(ends))
     problem, rng = Problem.of(bandit, stop, order), stream(seed, 0, POLICY)
     own = policy.own(problem)
@@ -543,9 +543,9 @@ def test_fewer_roots_change_not_a_bit(kind):
         rate, held_back = float(rate), 1.0 if kind == "close" else float(held_back)
         stop, reading = cb.AnytimeBudget(rate, 40_000), {**SUAK_READINGS[seed % 6], "under_use": held_back}
         ends = [1, 2, 7, 500, *np.sort(rng.choice(35_000, 6, replace=False)) + 501, 40_000 - rng.integers(4000)]
-        page = (None, 1, 16)[seed % 3]
-        expected, memory, drawn = all_bits(full, cb.SUAK(**reading), bandit, stop, seed, ends, page)
-        found = all_bits(suak.by_sketch, cb.SUAK(**reading), bandit, stop, seed, ends, page)
+        slots = (SLOTS, 1, 16)[seed % 3]
+        expected, memory, drawn = all_bits(full, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
+        found = all_bits(suak.by_sketch, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
         assert (found[0], found[2]) == (expected, drawn), (seed, reading)
         sure += 0 < memory.phase_2 < 30_000
     assert sure >= 6                            # or there was little to leave out

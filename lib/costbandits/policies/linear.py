@@ -351,7 +351,7 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
     ones around the parameters that were estimated then, since the norms ||x|| never grow. An arm that becomes a
     contender is brought up to date by the operations that it missed: so nothing depends on who was looked at when.
     """
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     K, d, status, last = n.size, vertices.shape[1], RUNNING, limits.last_round
     noise, size, ridge, delta, length, smallest, printed, ratio = terms
@@ -374,7 +374,7 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
                     place, tries = -1, tries + 1
                     new_contest(tries, eps, smallest, ratio, coordinates, inverse, estimates, contest, n, sums)
             arm = positions[place]
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             missed_r, missed_c, s = reward - p[place], cost - q[place], 1.0 + w[place]

@@ -240,7 +240,7 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
     While no arm is unsure the base is found from bounds that may be off by a rounding, one root a round instead of one
     an arm, and delta from the one arm that decides it. Where a comparison is not clear, `suak` is asked.
     """
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     last, max_cost, ceiling, rate = limits
     under_use, knows_T, _, _ = settings
@@ -293,7 +293,7 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
                 arm = chosen
                 if sure > 0.0:
                     pulled, before = arm, (n[arm], sums[0, arm], sums[1, arm])
-                reward, cost = pull(arm, n, sums, pool, table, shift)
+                reward, cost = pull(arm, n, sums, pool, at)
                 t, spent, collected = t + 1, spent + cost, collected + reward
                 going = spent < due and t < last and n[arm] < filled[arm]
                 if sure > 0.0:

@@ -464,6 +464,10 @@ class BTS(ChoiceRule):
     tuning = Tuning()                                  # a flat optimum
     support = (0.0, 1.0)
 
+    @property
+    def in_blocks(self) -> bool:
+        return not self.naive
+
     def __post_init__(self):
         require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")
 
