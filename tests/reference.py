@@ -28,7 +28,7 @@ INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 
 POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True)}
 
 # What a random stream is for; a stream is SeedSequence(seed, spawn_key=(replication, purpose, arm)).
-INSTANCE, _, _, POLICY, ORDER = range(5)
+INSTANCE, REWARD, COST, POLICY, ORDER = range(5)
 
 
 def stream(seed, replication, purpose, arm=0):
