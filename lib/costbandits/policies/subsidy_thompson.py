@@ -54,9 +54,9 @@ DENSITY, CHANCE, COLUMNS = LEVEL + TAILS, LEVEL + 2 * TAILS, LEVEL + 3 * TAILS
 CONTENDED, CROWD, EACH = -1, -2, -3
 # State of a run: the leader, or a kind; the round of the next bell, and the place on the line where it rings; work
 # since all was chosen. If settled: the bound of the leader's bell, and how much reward it may have lost for that to
-# hold; the level of cheaper arms; the price that the leader's may not reach, unless it is still `agreed`. With a
-# crowd: what the best member must reach, the number of members, and the last leaf of an arm that may be pulled without
-# asking others.
+# hold; the level of cheaper arms; the price that the leader's may not reach, unless it is still `agreed`. With a crowd:
+# what the best member must reach, the number of members, and the last leaf of an arm that may be pulled without asking
+# all others.
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8"),
                  ("bound", "f8"), ("allowed", "f8"), ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"),
                  ("least", "f8"), ("members", "i8"), ("sure", "i8")])
