@@ -42,13 +42,14 @@ def _address(pointer):
 
 @nb.njit(inline="always")
 def _lent(array):
+    """The same array without a reference count, for the compiled functions that are called at every pull.
+
+    To count the references to six arrays at each call takes as long as ten indices. Its owner must outlive it.
+    """
     return nb.carray(_address(array.ctypes), array.shape)
 
 
-# The same array without a reference count, for compiled functions that are called for every pull: counting the
-# references to six arrays at each call takes ten times as long as an index. Its owner must outlive it.
 lent = (lambda array: array) if nb.config.DISABLE_JIT else _lent
-
 
 # By LLVM: a call would still look at the count of each array, of which only the caller knows that there is none.
 _inlined = nb.njit(error_model="numpy", forceinline=True)
@@ -111,7 +112,8 @@ def renew(index, t, k, value, best, tree, arms, n, sums, constant, params, last)
     known = -math.inf < value < math.inf and -math.inf < best < math.inf
     ahead, rate = min(16.0 * t, float(last - t)), arms[k].rate
     if known and rate > 0.0:
-        ahead = min(SHARE * abs(best - value) / rate, ahead)
+        # Of an arm that ties with the best the bound is no help, however short it holds.
+        ahead = min(SHARE * abs(best - value) / rate if value != best else float(n.size), ahead)
     ahead = min(max(int(ahead), LEAST), last - t)
     bound = with_slack(index_at(t + ahead, k, index, n, sums, constant, params))
     while bound >= best > value and ahead > LEAST:
@@ -187,8 +189,8 @@ def new_search(K: int) -> tuple[np.record, np.ndarray, np.ndarray]:
     """What `lazy_argmax` begins with: leader 0, and all others to be evaluated, as if they had tied with it.
 
     >>> search, tree, arms = new_search(K=3)
-    >>> search.leader, search.tied, arms.after
-    (0, 1, array([-1,  2, -1]))
+    >>> int(search.leader), int(search.tied), arms["after"].tolist()
+    (0, 1, [-1, 2, -1])
     """
     search, tree, arms = new_record(SEARCH), np.zeros(2 << (K - 1).bit_length(), NODE), np.zeros(K, ARM)
     tree["bound"], tree["until"] = -math.inf, NEVER
