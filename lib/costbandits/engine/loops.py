@@ -121,7 +121,10 @@ def note(state, record):
 @nb.njit(error_model="numpy")
 def add_up(state):
     """The money as sums over arms: it is the same then in whatever order they were pulled."""
-    state.now.reward, state.now.spent = state.sums[0].sum(), state.sums[1].sum()
+    reward, spent = 0.0, 0.0
+    for k in range(state.n.size):       # one after the other: NumPy and Numba have other orders of their own
+        reward, spent = reward + state.sums[0, k], spent + state.sums[1, k]
+    state.now.reward, state.now.spent = reward, spent
 
 
 @nb.njit(error_model="numpy")
@@ -197,11 +200,14 @@ _search = tuple(map(nb.typeof, new_search(1)))
 
 
 @functools.lru_cache(256)
-def lower_of(index):
+def lower_of(index: Callable) -> Callable:
     """A lower bound of a regular index over a block: rewards so far over all its pulls, and all its costs now.
 
     For any j < m its index after j more pulls is no less: it does not fall in the mean reward nor in t, and does not
     rise in the mean cost nor, at the same means, in n.
+
+    >>> lower_of(cb.UCB1.rule)(2, 1, 3, 1.0, 0.5, 1.0, 0.25, 2.0, 1.5, 0.0, np.empty(0))     # 1/4, where ln(t - 1) is 0
+    0.25
     """
     def lower(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
         stretch = (n + m) / n

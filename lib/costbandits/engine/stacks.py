@@ -97,6 +97,8 @@ class Stacks:
     --------
     >>> stacks = Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.25)]), seed=0, replication=0, order=[0])
     >>> stacks.pairs(0, 2)                              # reward and cost of its first and second pull
+    array([[1.  , 0.25],
+           [1.  , 0.25]])
     """
 
     def __init__(self, bandit: Bandit, seed: int, replication: int, order: ArrayLike, slots: int = SLOTS):

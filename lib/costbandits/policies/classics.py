@@ -324,7 +324,7 @@ class BGreedy(_Greedy):
     """b-greedy: each arm once, then a random one with probability min(1, K/t), else the one with the largest r/c.
 
     >>> cb.simulate({"b": cb.BGreedy()}, cb.instances.bernoulli(3), cb.Budget(20)).pulls[0, 0, -1]
-    array([ 3,  5, 24])
+    array([13,  6,  4])
     """
 
     rule = staticmethod(b_greedy)
