@@ -2,8 +2,8 @@
 
 The law is known without drawing: `law` integrates over the largest score, accurate to 1e-9. Counts are held against it
 by chi-square tests that pool the cells expected below 10, and full runs against the definition by two-sample tests.
-There are fewer than 500 p-values, each of which must exceed 1e-10: the seeds are fixed, but with fresh ones a false
-alarm would have a probability below 1e-7, with room for the chi-square approximation. Errors made on purpose must give
+There are fewer than 2,000 p-values, each of which must exceed 1e-10: the seeds are fixed, but with fresh ones a false
+alarm would have a probability below 1e-6, with room for the chi-square approximation. Errors made on purpose must give
 a p-value below 1e-12. The environment variable COSTBANDITS_DEEP multiplies the sample sizes.
 """
 
@@ -297,8 +297,8 @@ def caught(fault, posterior, kind, name, alpha):
     ("silent arms drawn unconditioned", "settled", "a guarantor", 0.3),
     ("the wrong side", "settled", "a guarantor", 0.3), ("no guarantor", "settled", "a guarantor", 0.3),
     ("the leader's bell not thinned", "settled, quiet", "random 1", 0.5),
-    ("crowd: a poor best member", "lone", "at the border", 0.1),
-    ("crowd: no sure arm needed", "lone", "cheap, but poor", 0.3)])
+    ("crowd: a poor best member", "lone", "at the border", 0.0),
+    ("crowd: no sure arm needed", "lone", "cheap, but poor", 0.5)])
 def test_errors_change_the_law_of_choices(fault, kind, name, alpha):
     assert min(caught(fault, posterior, kind, name, alpha) for posterior in ("beta", "gaussian")) < CAUGHT
 
@@ -423,12 +423,14 @@ def figures_of_runs(family, posterior, alpha, kind):
     """Regrets and pulls of three arms after a third and all of the rounds, shape (10, replications)."""
     arguments = alpha, posterior, "unknown" if "unknown" in family else "known"
     policy = cb.CSTS(*arguments, naive=True) if kind == "naive" else tuned(kind, *arguments)
-    runs = cb.simulate({"": policy}, RUNS[family], cb.Horizon(900), 300 * DEEP, seed=kind == "naive", checkpoints=3)
+    seed = 1 if kind == "naive" else 0
+    runs = cb.simulate({"": policy}, RUNS[family], cb.Horizon(900), 300 * DEEP, seed=seed, checkpoints=3)
     regrets = cb.regret.quality(runs, alpha), cb.regret.cost(runs, alpha)
-    arms = np.argsort(-runs.pulls[0, ..., -1, :].mean(axis=0))[:3] if RUNS[family].K < 3 else [
-        RUNS[family].reward_means.argmax(), RUNS[family].cost_means.argmin(), RUNS[family].cost_means.argmax()]
-    return [figure[..., at] for at in (0, 2)
-            for figure in (*(regret[0] for regret in regrets), *(runs.pulls[0, ..., arm] for arm in arms))]
+    best, cheap, dear = (find(means) for find, means in ((np.argmax, RUNS[family].reward_means),
+                                                         (np.argmin, RUNS[family].cost_means),
+                                                         (np.argmax, RUNS[family].cost_means)))
+    pulls = [runs.pulls[0, ..., arm] for arm in (best, cheap, dear)]
+    return [figure[..., at] for at in (0, 2) for figure in (*(regret[0] for regret in regrets), *pulls)]
 
 
 @pytest.mark.parametrize("family", RUNS)
@@ -438,7 +440,7 @@ def figures_of_runs(family, posterior, alpha, kind):
 def test_runs_are_distributed_as_those_of_the_definition(family, posterior, alpha, kind):
     pairs = zip(figures_of_runs(family, posterior, alpha, kind), figures_of_runs(family, posterior, alpha, "naive"),
                 strict=True)
-    assert min(stats.ks_2samp(*pair).pvalue for pair in pairs) > ALARM
+    assert min(stats.ks_2samp(*pair, method="asymp").pvalue for pair in pairs) > ALARM
 
 
 # ---- 4. what the kernel keeps, and what it rests on ---------------------------------------------------------

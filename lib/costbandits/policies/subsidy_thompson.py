@@ -612,7 +612,9 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
     """Pull each arm once, then the cheapest one that is good enough by a score of each; hardly any score is drawn."""
     pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
-    alpha, unknown, gaussian, score, price = terms.alpha, terms.unknown, terms.gaussian, arms[:, SCORE], arms[:, PRICE]
+    alpha, unknown, gaussian = terms.alpha, terms.unknown, terms.gaussian
+    # In one piece each, which is what drawing all of them needs.
+    score, price, won, pulls = arms[:, SCORE].copy(), arms[:, PRICE].copy(), arms[:, WON].copy(), arms[:, PULLS].copy()
     K, status, last, lazy = n.size, RUNNING, limits.last_round, tuning.lazy * n.size
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
@@ -626,9 +628,9 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
             elif race.leader == EACH:
                 for k in range(K):
                     if gaussian:
-                        score[k] = arms[k, WON] / arms[k, PULLS] + rng.standard_normal() / sqrt(arms[k, PULLS])
+                        score[k] = won[k] / pulls[k] + rng.standard_normal() / sqrt(pulls[k])
                     else:
-                        score[k] = rng.beta(arms[k, WON] + 1.0, arms[k, PULLS] - arms[k, WON] + 1.0)
+                        score[k] = rng.beta(won[k] + 1.0, pulls[k] - won[k] + 1.0)
                 arm = cheapest(alpha, score, score, price)
                 race.work += K
                 silent = race.work < lazy
@@ -645,10 +647,11 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
             x = reward
             if not (gaussian or x == 0.0 or x == 1.0):
                 x = 1.0 * (rng.random() < x)               # a fractional reward becomes a trial
-            arms[arm, WON] += x
-            arms[arm, PULLS] += 1.0
+            won[arm] += x
+            pulls[arm] += 1.0
+            arms[arm, WON], arms[arm, PULLS] = won[arm], pulls[arm]
             if unknown:
-                arms[arm, PRICE] = lowest_price(arm, n, sums, terms.width)
+                price[arm] = arms[arm, PRICE] = lowest_price(arm, n, sums, terms.width)
             if not (silent and keeps(arm, terms, arms, race)):
                 follow(t, arm, x, terms, tuning, arms, trees, race, rng)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
