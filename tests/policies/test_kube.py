@@ -58,27 +58,14 @@ def literal_filling(costs, budget, scale, t, spent, pulls, totals):
     return filling
 
 
-class LiteralKUBE(Literal):
-    """Algorithm 1 of Tran-Thanh et al. (2012), sorting all arms in every round."""
-
-    scale, random = 1.0, True
+class LiteralFractional(Literal):
+    """The densest arm, all arms sorted in every round."""
 
     def choose(self, t, spent, rng):
         if (arm := self.first_pull(spent)) is not None:
             return arm
-        filling = literal_filling(self.costs, self.budget, self.scale, t, spent, [len(x) for x in self.seen],
-                                  [sum(np.cumsum(x)[-1:]) for x in self.seen])
-        if len(filling) == 1 or not self.random:
-            return filling[0][0]
-        at = rng.random() * sum(m for _, m in filling)
-        for k, m in filling:
-            if at < m:
-                return k
-            at -= m
-
-
-class LiteralFractional(LiteralKUBE):
-    random = False
+        totals = [np.cumsum(x)[-1] if x else 0.0 for x in self.seen]
+        return literal_filling(self.costs, self.budget, 1.0, t, spent, [len(x) for x in self.seen], totals)[0][0]
 
 
 class LiteralEpsilonFirst(Literal):
@@ -144,17 +131,6 @@ def test_pull_for_pull(label):
     assert draws > 200
 
 
-def test_kube_really_draws():
-    """KUBE parts from fractional KUBE well before the end in some such runs, or the above would test little."""
-    early = 0
-    for seed in range(60):
-        bandit = instance(stream(12, seed, INSTANCE), 4)
-        paths = [literal_trajectory(player, bandit, 120.0, seed) for player in (LiteralKUBE, LiteralFractional)]
-        apart = [i for i, (a, b) in enumerate(zip(*paths, strict=False)) if a != b]
-        early += bool(apart) and apart[0] < len(paths[0]) - 5
-    assert early >= 5
-
-
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), K=st.integers(1, 12), budget=st.floats(0.1, 400), low=st.floats(0.05, 5),
        spread=st.floats(0, 20), label=st.sampled_from(sorted(LITERAL)))
@@ -170,25 +146,26 @@ def test_the_lazy_and_the_literal_choice_agree(seed, K, budget, low, spread, lab
 class Coin:
     """A law of rewards that the trees do not know."""
 
-    mean, variance, support = 0.6, 0.24, (0.0, 1.0)
+    mean, variance, support = 36.0, 864.0, (0.0, 60.0)
 
     def sample(self, rng, size):
-        return (rng.random(size) < 0.6).astype(float)
+        return 60.0 * (rng.random(size) < 0.6)
 
 
 def known(costs, *rewards):
     return cb.Bandit(rewards, [cb.Constant(c) for c in costs])
 
 
-BELOW = cb.Discrete((-2.0, 0.5, 3.0), (0.3, 0.3, 0.4))
-BETAS, COINS = [cb.Beta(2, 3), cb.Beta(3, 2), cb.Beta(2, 2)], [cb.Bernoulli(p) for p in (0.4, 0.7, 0.6)]
-CASES = {"few": (known([2.0, 3.0, 0.9], *BETAS), 33.0),
-         "equal": (known([2.0, 2.0, 1.0], *[cb.Constant(0.5)] * 3), 40.0),
-         "one": (known([0.7], COINS[0]), 120.0), "typed": (known([5.0, 2.0], Coin(), COINS[1]), 800.0),
-         "below": (known([3.0, 2.0], BELOW, COINS[0]), 700.0), "tenths": (known([0.1, 0.3, 0.2], *COINS), 15.0),
-         "long": (known([7.0, 3.0], cb.Bernoulli(0.9), cb.Bernoulli(0.1)), 6000.0),
-         "even": (known([5.0, 3.0], cb.Bernoulli(0.9), cb.Bernoulli(0.1)), 4500.0),
-         "smooth": (known([7.3, 3.1], cb.Beta(9, 1), cb.Beta(1, 9)), 3000.0)}
+# An expensive arm that leads, cheap ones for what it leaves of the budget.
+RICH, LESS, BELOW = (cb.Discrete(values, (0.3, 0.2, 0.5)) for values in ((0, 20, 60), (0, 10, 45), (-30, 40, 80)))
+SMALL, LITTLE, SMOOTH = cb.Bernoulli(0.5), cb.Bernoulli(0.3), cb.TruncatedNormal(50, 5, 0, 100)
+CASES = {"short": (known([9.0, 1.0, 2.0], RICH, SMALL, LITTLE), 407.0), "one": (known([0.7], SMALL), 120.0),
+         "equal": (known([9.0, 9.0, 1.0], *[cb.Constant(v) for v in (60.0, 60.0, 0.5)]), 305.0),
+         "turns": (known([23.0, 17.0, 1.0], RICH, LESS, LITTLE), 3000.0),
+         "typed": (known([29.0, 1.0], Coin(), SMALL), 16_000.0), "below": (known([29.0, 1.0], BELOW, SMALL), 9000.0),
+         "tenths": (known([2.9, 0.1, 0.3], SMOOTH, SMALL, LITTLE), 150.0),
+         "long": (known([29.0, 1.0], RICH, SMALL), 29_025.0), "even": (known([28.0, 4.0], RICH, SMALL), 14_040.0),
+         "smooth": (known([17.3, 1.1], SMOOTH, SMALL), 5500.0)}
 
 
 def chances(scale, costs, budget, sums, n):
@@ -203,22 +180,23 @@ def chances(scale, costs, budget, sums, n):
     return chance / max(chance.sum(), 1)
 
 
-@pytest.mark.parametrize("scale", [1.0, 40.0])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.slow
-def test_the_law_of_the_pulls_of_kube(case, scale):
-    """At two checkpoints, against the exact law on the same stacks: a false alarm once in a million each."""
-    bandit, budget = CASES[case]
+def test_the_law_of_the_pulls_of_kube(case):
+    """At three checkpoints, against the exact law on the same stacks: a false alarm once in a million each."""
+    (bandit, budget), fractions = CASES[case], (0.4, 0.8, 1.0)
     stacks, stop, costs = chains.stacks_of(bandit), cb.HardBudget(budget), bandit.cost_means
     sums = chains.sums_of(stacks, int(budget / costs.min()) + 2)
-    found = chains.runs(cb.KUBE(scale), bandit, stop, stacks, 6000, (0.55, 1.0))
-    for fraction, pulls in zip((0.55, 1.0), found, strict=True):
+    found = chains.runs(cb.KUBE(), bandit, stop, stacks, 6000, fractions)
+    for fraction, pulls in zip(fractions, found, strict=True):
         def ended(n, fraction=fraction):
             return fraction < 1 and np.dot(n, costs) >= stop.due([fraction])[0]
 
-        expected = chains.law(bandit.K, partial(chances, scale, costs, budget, sums), ended)
+        expected = chains.law(bandit.K, partial(chances, 1.0, costs, budget, sums), ended)
         assert sum(expected.values()) == pytest.approx(1, abs=1e-8)
         assert chains.p_value(pulls, expected) > 1e-6
+        # Or there would be nothing to test. In the end nearly all of the filling has been pulled.
+        assert case == "one" or fraction > 0.5 or max(expected.values()) < 0.5
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -227,7 +205,8 @@ def test_epsilon_first_by_sweeps(case, epsilon):
     """At every checkpoint what its definition plays pull by pull, however they lie."""
     bandit, _ = CASES[case]
     policy = cb.EpsilonFirst(epsilon)
-    for seed, total in enumerate((0.5, 3.0, 20.0, 21.7, 333.3, 5000.0, 12345.6)):
+    # Pull by pull 1e5 costs of 0.1 add up to 1e-8 too much or too little, which decides whether one more is affordable.
+    for seed, total in enumerate((0.5, 3.0, 20.0, 21.7, 333.3, 5000.0, 12345.6)[:5 if case == "tenths" else 7]):
         stacks, stop, order = chains.stacks_of(bandit, seed), cb.HardBudget(total), np.arange(bandit.K)
         top, *limits = stop.limits(bandit)
         problem = Problem.of(bandit, stop, order)

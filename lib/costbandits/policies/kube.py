@@ -234,9 +234,8 @@ class KUBE(FractionalKUBE):
         require(problem.hard, "stop", "no hard budget", "KUBE needs HardBudget(total)")
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-        costs, K, lower = self.prepare(problem), problem.K, lower_of(self.rule)
-        if any(reward.support[0] < 0 for reward, _ in run.stacks.laws):
-            lower = no_lower
+        costs, K = self.prepare(problem), problem.K
+        lower = no_lower if run.stacks.negative else lower_of(self.rule)
         return run.play(around(self.loop, self.rule, lower), costs, self.parameters, *run.search(), new_record(CLOCK),
                         np.zeros(K, np.int64), np.zeros(K), rng)
 
@@ -334,6 +333,7 @@ def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
                 if m > 0:
                     spent, gained = sweep(m, spent, explore, n, sums, costs, outcomes)
                     t, collected = t + m * fit, collected + gained
+                    arm, going = 0, t < last
                     continue
                 arm, m = next_that_fits(place[0], spent, explore, costs), 1
                 place[0] = arm + 1 if arm >= 0 else -1
