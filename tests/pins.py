@@ -104,6 +104,8 @@ def numbers(thing):
     elif isinstance(thing, tuple):
         for part in thing:
             yield from numbers(part)
+    elif isinstance(thing, np.ndarray) and thing.dtype.names:
+        yield from (thing[name] for name in thing.dtype.names)
     elif isinstance(thing, np.ndarray | float | int):
         yield thing
 

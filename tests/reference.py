@@ -17,7 +17,7 @@ import numpy as np
 
 import costbandits as cb
 from costbandits.engine import loops as engine
-from costbandits.engine.stacks import Stacks
+from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.policies.base import Policy, Problem
 
 FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.generalized_bernoulli,
@@ -169,8 +169,9 @@ LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index
 def outcomes(bandit, seed, replication, samples):
     """The order of a replication's arms, and what pulls of each position pay and cost."""
     order = stream(seed, replication, ORDER).permutation(bandit.K)
-    return (order, [bandit.rewards[arm].sample(stream(seed, replication, REWARD, arm), samples) for arm in order],
-            [bandit.costs[arm].sample(stream(seed, replication, COST, arm), samples) for arm in order])
+    stacks = Stacks(bandit, seed, replication, order)
+    pairs = np.array([stacks.pairs(k, samples) for k in range(bandit.K)])
+    return order, pairs[:, :, 0], pairs[:, :, 1]
 
 
 def literal_trajectory(player, bandit, budget, seed, replication, samples=2000):
@@ -234,11 +235,11 @@ def same(a, b):
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
 
 
-def low_level(policy, bandit, stop, seed, fractions, page=None):
-    """The arrays of one run below `simulate`, with pages of a size of our own."""
+def low_level(policy, bandit, stop, seed, fractions, slots=SLOTS):
+    """The arrays of one run below `simulate`, with as many slots for leaves and nodes as we like."""
     order, fractions = stream(seed, 0, ORDER).permutation(bandit.K), np.asarray(fractions)
     top, *limits = stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, seed, 0, order, page), stop.due(fractions), 10**6, top[order], *limits,
+    run = engine.Run(Stacks(bandit, seed, 0, order, slots), stop.due(fractions), 10**6, top[order], *limits,
                      stop.ends(fractions))
     assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
     return run.record.pulls, *(run.record.noted[name] for name in FIELDS[1:])

@@ -14,6 +14,11 @@ FINITE = sys.float_info.max
 OURS = __name__.partition(".")[0]
 
 
+def rounding(total):
+    """How far sums that should reach a total may miss it by rounding alone; never as much as a small cost."""
+    return min(ROUNDING * total, 1e-3)
+
+
 def ours(thing):
     """Whether a class or a function belongs to the library, not to its user."""
     return str(getattr(thing, "__module__", "")).partition(".")[0] == OURS

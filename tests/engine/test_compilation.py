@@ -12,7 +12,7 @@ import pytest
 
 import costbandits as cb
 from costbandits.engine import compilation
-from costbandits.engine.loops import INDEX, lazy_scan
+from costbandits.engine.loops import INDEX, by_blocks, lower_of, no_lower
 from costbandits.policies.classics import c_ucb, m_ucb
 
 LIBRARY = Path(cb.__file__).parent
@@ -24,7 +24,8 @@ with warnings.catch_warnings(record=True) as told:
     import costbandits as cb
     from costbandits.engine import compilation, loops
     runs = cb.simulate({{"m": cb.MUCB()}}, cb.instances.bernoulli(3), cb.Budget(50), 2)
-    hits = sum(compilation.around(loops.lazy_scan, cb.MUCB.rule).compiled.stats.cache_hits.values())
+    lower = loops.lower_of(cb.MUCB.rule)
+    hits = sum(compilation.around(loops.by_blocks, cb.MUCB.rule, lower).compiled.stats.cache_hits.values())
 print(hits, runs.pulls[:, :, -1].tolist(), [str(each.message) for each in told])
 """
 
@@ -54,8 +55,8 @@ def test_a_clone_finds_what_another_has_compiled(tmp_path):
         path.write_text(path.read_text().replace('"""', '"""Said otherwise. ', 1))
         os.utime(path, (1e9, 1e9))
     assert start(two, **kept) == (1, told)
-    loops = two / "costbandits/engine/loops.py"
-    loops.write_text(loops.read_text().replace("SLACK = 1e-9", "SLACK = 2e-9"))
+    search = two / "costbandits/engine/search.py"
+    search.write_text(search.read_text().replace("SLACK = 1e-9", "SLACK = 2e-9"))
     assert start(two, **kept)[0] == 0
     assert start(one, **kept) == (1, told)       # they do not stand in each other's way
     state = two / "costbandits/engine/state.py"  # kept files that name types which are gone are not opened
@@ -102,10 +103,12 @@ def typed(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 
 def test_a_rule_is_compiled_into_a_loop_once():
-    assert compilation.around(lazy_scan, c_ucb) is compilation.around(lazy_scan, c_ucb)
-    assert compilation.around(lazy_scan, c_ucb) is not compilation.around(lazy_scan, m_ucb)
-    assert compilation.around(lazy_scan, c_ucb).kept
+    def around(rule, lower=None):
+        return compilation.around(by_blocks, rule, lower or lower_of(rule))
+
+    assert around(c_ucb) is around(c_ucb) and around(c_ucb).kept
+    assert around(c_ucb) is not around(m_ucb) and around(c_ucb) is not around(c_ucb, no_lower)
     if not nb.config.DISABLE_JIT:
-        assert not compilation.around(lazy_scan, typed).kept                  # a cell has no file that lasts
+        assert not around(typed).kept                  # a cell has no file that lasts
         with warnings.catch_warnings(action="error"):
             assert INDEX.args in compilation.ready(m_ucb, INDEX).overloads

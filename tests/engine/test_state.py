@@ -4,12 +4,12 @@ import numba as nb
 import numpy as np
 import pytest
 
-from costbandits.engine.loops import SEARCH
+from costbandits.engine.search import ARM, NODE, SEARCH
 from costbandits.engine.state import NOW, new_record
 from costbandits.policies import cost_subsidy, suak, thompson
 
-RECORDS = {"NOW": NOW, "SEARCH": SEARCH, "SUAK": suak.MEMORY, "SPELL": cost_subsidy.SPELL, "RACE": thompson.RACE,
-           "USS": suak.LAST}
+RECORDS = {"NOW": NOW, "SEARCH": SEARCH, "NODE": NODE, "ARM": ARM, "SUAK": suak.MEMORY, "SPELL": cost_subsidy.SPELL,
+           "RACE": thompson.RACE, "USS": suak.LAST}
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -28,7 +28,8 @@ def test_what_a_rule_says():
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.25), cb.Constant(1.0)])
     fractions = np.array([0.5, 1.0])
     for stop, marks, ends, (top, ceiling, rate) in [
-            (cb.Budget(8), [4, 8], None, ([0, 0], np.inf, 0)), (cb.HardBudget(8), [4, 8], None, ([0.25, 1], 8, 0)),
+            (cb.Budget(8), [4, 8], None, ([0, 0], np.inf, 0)),
+            (cb.HardBudget(8), [4, 8], None, ([0.25, 1], 8 + 8e-12, 0)),
             (cb.AnytimeBudget(0.25, 32), [np.inf] * 2, [16, 32], ([0.25, 1], 0, 0.25)),
             (cb.Horizon(32), [np.inf] * 2, [16, 32], ([0, 0], np.inf, 0))]:
         stop.check(bandit)

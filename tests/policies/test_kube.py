@@ -1,19 +1,22 @@
 """Hard budgets, KUBE, fractional KUBE and epsilon-first: known answers, literal transcriptions, what is refused."""
 
+from functools import partial
 from math import floor, inf, log, sqrt
 
+import chains
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import INDICES, INSTANCE, ORDER, POLICY, REWARD, stream
+from reference import INDICES, INSTANCE, ORDER, POLICY, digest, in_plain_python, outcomes, stream
 
 import costbandits as cb
+from costbandits.checks import rounding
 from costbandits.engine import compilation
 from costbandits.engine import loops as engine
 from costbandits.engine.stacks import Stacks
 from costbandits.policies import kube
-from costbandits.policies.base import Problem
+from costbandits.policies.base import ChoiceRule, Problem
 
 
 def bandit_of(costs, means):
@@ -34,7 +37,7 @@ class Literal:
     """Players that see an arm's rewards as a list, the known costs and what is left of the budget."""
 
     def __init__(self, costs, budget):
-        self.costs, self.budget, self.seen = costs, budget, [[] for _ in costs]
+        self.costs, self.budget, self.seen = costs, budget + rounding(budget), [[] for _ in costs]
 
     def affordable(self, spent):
         return [k for k, cost in enumerate(self.costs) if spent + cost <= self.budget]
@@ -43,37 +46,26 @@ class Literal:
         return next((k for k in self.affordable(spent) if not self.seen[k]), None)
 
 
-class LiteralKUBE(Literal):
-    """Algorithm 1 of Tran-Thanh et al. (2012), sorting all arms in every round."""
+def literal_filling(costs, budget, scale, t, spent, pulls, totals):
+    """Pairs of an arm and how often it is in the density-ordered greedy filling of what is left."""
+    bound = {k: total / n / scale + sqrt(2 * log(t) / n)
+             for k, (n, total) in enumerate(zip(pulls, totals, strict=True)) if n > 0}
+    rest, filling = budget - spent, []
+    for k in sorted(bound, key=lambda k: -(bound[k] / costs[k])):
+        if spent + costs[k] <= budget and rest >= costs[k]:
+            filling.append((k, floor(rest / costs[k])))
+            rest -= filling[-1][1] * costs[k]
+    return filling
 
-    scale, random = 1.0, True
+
+class LiteralFractional(Literal):
+    """The densest arm, all arms sorted in every round."""
 
     def choose(self, t, spent, rng):
         if (arm := self.first_pull(spent)) is not None:
             return arm
-        arms = [k for k in range(len(self.costs)) if self.seen[k]]
-        bound = {k: np.cumsum(self.seen[k])[-1] / len(self.seen[k]) / self.scale
-                 + sqrt(2 * log(t) / len(self.seen[k])) for k in arms}
-        rest, filling = self.budget - spent, []
-        for k in sorted(arms, key=lambda k: -(bound[k] / self.costs[k])):
-            if k in self.affordable(spent) and rest >= self.costs[k]:
-                filling.append((k, floor(rest / self.costs[k])))
-                rest -= filling[-1][1] * self.costs[k]
-        if len(filling) == 1 or not self.random:
-            return filling[0][0]
-        at = rng.random() * sum(m for _, m in filling)
-        for k, m in filling:
-            if at < m:
-                return k
-            at -= m
-
-
-class LiteralKUBE40(LiteralKUBE):
-    scale = 40.0
-
-
-class LiteralFractional(LiteralKUBE):
-    random = False
+        totals = [np.cumsum(x)[-1] if x else 0.0 for x in self.seen]
+        return literal_filling(self.costs, self.budget, 1.0, t, spent, [len(x) for x in self.seen], totals)[0][0]
 
 
 class LiteralEpsilonFirst(Literal):
@@ -84,7 +76,7 @@ class LiteralEpsilonFirst(Literal):
     def choose(self, t, spent, rng):
         while self.plan is None:
             order = [(self.at + i) % len(self.costs) for i in range(len(self.costs))]
-            fits = [k for k in order if spent + self.costs[k] <= 0.2 * self.budget]
+            fits = [k for k in order if spent + self.costs[k] <= 0.2 * self.budget]     # its rounding included
             if fits:
                 self.at = fits[0] + 1
                 return fits[0]
@@ -93,13 +85,13 @@ class LiteralEpsilonFirst(Literal):
         return next(k for k in self.plan if k in self.affordable(spent))
 
 
-LITERAL = {"KUBE": LiteralKUBE, "KUBE 40": LiteralKUBE40, "fractional": LiteralFractional, "eps": LiteralEpsilonFirst}
+LITERAL = {"fractional": LiteralFractional, "eps": LiteralEpsilonFirst}     # where nothing is random
 
 
 def literal_trajectory(player, bandit, budget, seed, samples=2000):
     """Pulls until nothing is affordable, at positions of the replication's order."""
     order = stream(seed, 0, ORDER).permutation(bandit.K)
-    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), samples) for arm in order]
+    _, rewards, _ = outcomes(bandit, seed, 0, samples)
     player, rng, spent, pulled = player(bandit.cost_means[order], budget), stream(seed, 0, POLICY), 0.0, []
     while player.affordable(spent):
         arm = player.choose(len(pulled) + 1, spent, rng)
@@ -112,7 +104,7 @@ def literal_trajectory(player, bandit, budget, seed, samples=2000):
 def play(policy, bandit, budget, seed, max_rounds=10**6):
     order = stream(seed, 0, ORDER).permutation(bandit.K)
     costs = bandit.cost_means[order]
-    run = engine.Run(Stacks(bandit, seed, 0, order), [budget], max_rounds, costs, budget)
+    run = engine.Run(Stacks(bandit, seed, 0, order), [budget], max_rounds, costs, budget + rounding(budget))
     return policy.play(run, Problem(bandit.K, costs, budget, True, True), stream(seed, 0, POLICY)), run
 
 
@@ -127,7 +119,7 @@ def trajectory(policy, bandit, budget, seed, rounds):
     return np.diff(counts, axis=0).argmax(axis=1).tolist()
 
 
-@pytest.mark.parametrize("label", POLICIES)
+@pytest.mark.parametrize("label", LITERAL)
 @pytest.mark.slow
 def test_pull_for_pull(label):
     draws = 0
@@ -139,25 +131,136 @@ def test_pull_for_pull(label):
     assert draws > 200
 
 
-def test_kube_really_draws():
-    """KUBE parts from fractional KUBE well before the end in some such runs, or the above would test little."""
-    early = 0
-    for seed in range(60):
-        bandit = instance(stream(12, seed, INSTANCE), 4)
-        paths = [literal_trajectory(player, bandit, 120.0, seed) for player in (LiteralKUBE, LiteralFractional)]
-        apart = [i for i, (a, b) in enumerate(zip(*paths, strict=False)) if a != b]
-        early += bool(apart) and apart[0] < len(paths[0]) - 5
-    assert early >= 5
-
-
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), K=st.integers(1, 12), budget=st.floats(0.1, 400), low=st.floats(0.05, 5),
-       spread=st.floats(0, 20), label=st.sampled_from(sorted(POLICIES)))
+       spread=st.floats(0, 20), label=st.sampled_from(sorted(LITERAL)))
 def test_the_lazy_and_the_literal_choice_agree(seed, K, budget, low, spread, label):
     bandit = instance(np.random.default_rng(seed), K, low, low + spread)
     literal = literal_trajectory(LITERAL[label], bandit, budget, seed, samples=10_000)
     _, run = play(POLICIES[label], bandit, budget, seed)
     assert run.state.n.tolist() == np.bincount(literal, minlength=K).tolist()
+
+
+# ---- blocks of pulls ----------------------------------------------------------------------------------
+
+class Coin:
+    """A law of rewards that the trees do not know."""
+
+    mean, variance, support = 36.0, 864.0, (0.0, 60.0)
+
+    def sample(self, rng, size):
+        return 60.0 * (rng.random(size) < 0.6)
+
+
+def known(costs, *rewards):
+    return cb.Bandit(rewards, [cb.Constant(c) for c in costs])
+
+
+# An expensive arm that leads, cheap ones for what it leaves of the budget.
+RICH, LESS, BELOW = (cb.Discrete(values, (0.3, 0.2, 0.5)) for values in ((0, 20, 60), (0, 10, 45), (-30, 40, 80)))
+SMALL, LITTLE, SMOOTH = cb.Bernoulli(0.5), cb.Bernoulli(0.3), cb.TruncatedNormal(50, 5, 0, 100)
+CASES = {"short": (known([9.0, 1.0, 2.0], RICH, SMALL, LITTLE), 407.0), "one": (known([0.7], SMALL), 120.0),
+         "equal": (known([9.0, 9.0, 1.0], *[cb.Constant(v) for v in (60.0, 60.0, 0.5)]), 305.0),
+         "turns": (known([23.0, 17.0, 1.0], RICH, LESS, LITTLE), 3000.0),
+         "typed": (known([29.0, 1.0], Coin(), SMALL), 16_000.0), "below": (known([29.0, 1.0], BELOW, SMALL), 9000.0),
+         "tenths": (known([2.9, 0.1, 0.3], SMOOTH, SMALL, LITTLE), 150.0),
+         "long": (known([29.0, 1.0], RICH, SMALL), 29_025.0), "even": (known([28.0, 4.0], RICH, SMALL), 14_040.0),
+         "smooth": (known([17.3, 1.1], SMOOTH, SMALL), 5500.0)}
+
+
+def chances(scale, costs, budget, sums, n):
+    """Of each arm in KUBE's next round; none if nothing is affordable."""
+    spent, chance, budget = float(np.dot(n, costs)), np.zeros(len(n)), budget + rounding(budget)
+    fresh = [k for k in range(len(n)) if n[k] == 0 and spent + costs[k] <= budget]
+    if fresh:
+        chance[fresh[0]] = 1
+        return chance
+    for k, m in literal_filling(costs, budget, scale, sum(n) + 1, spent, n, [sums[0, k, n[k]] for k in range(len(n))]):
+        chance[k] = m
+    return chance / max(chance.sum(), 1)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
+def test_the_law_of_the_pulls_of_kube(case):
+    """At three checkpoints, against the exact law on the same stacks: a false alarm once in a million each."""
+    (bandit, budget), fractions = CASES[case], (0.4, 0.8, 1.0)
+    stacks, stop, costs = chains.stacks_of(bandit), cb.HardBudget(budget), bandit.cost_means
+    sums = chains.sums_of(stacks, int(budget / costs.min()) + 2)
+    found = chains.runs(cb.KUBE(), bandit, stop, stacks, 6000, fractions)
+    for fraction, pulls in zip(fractions, found, strict=True):
+        def ended(n, fraction=fraction):
+            return fraction < 1 and np.dot(n, costs) >= stop.due([fraction])[0]
+
+        expected = chains.law(bandit.K, partial(chances, 1.0, costs, budget, sums), ended)
+        assert sum(expected.values()) == pytest.approx(1, abs=1e-8)
+        assert chains.p_value(pulls, expected) > 1e-6
+        # Or there would be nothing to test. In the end nearly all of the filling has been pulled.
+        assert case == "one" or fraction > 0.5 or max(expected.values()) < 0.5
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("epsilon", [0.03, 0.5, 0.97])
+def test_epsilon_first_by_sweeps(case, epsilon):
+    """At every checkpoint what its definition plays pull by pull, however they lie."""
+    bandit, _ = CASES[case]
+    policy = cb.EpsilonFirst(epsilon)
+    # Pull by pull 1e5 costs of 0.1 add up to 1e-8 too much or too little, which decides whether one more is affordable.
+    for seed, total in enumerate((0.5, 3.0, 20.0, 21.7, 333.3, 5000.0, 12345.6)[:5 if case == "tenths" else 7]):
+        stacks, stop, order = chains.stacks_of(bandit, seed), cb.HardBudget(total), np.arange(bandit.K)
+        top, *limits = stop.limits(bandit)
+        problem = Problem.of(bandit, stop, order)
+        for count in (1, 3, 90, 700):
+            due = stop.due(np.arange(1, count + 1) / count)
+            runs = [engine.Run(stacks, due, 10**7, top, *limits) for _ in range(2)]
+            assert policy.play(runs[0], problem, None) == engine.DONE
+            rng = np.random.default_rng(0)
+            assert ChoiceRule.play(policy, runs[1], problem, rng) == engine.DONE
+            assert np.array_equal(runs[0].record.pulls, runs[1].record.pulls)
+            assert np.array_equal(runs[0].record.noted["rounds"], runs[1].record.noted["rounds"])
+            for name in ("spent", "reward"):
+                assert np.allclose(runs[0].record.noted[name], runs[1].record.noted[name], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("label", POLICIES)
+def test_checkpoints_change_nothing(label):
+    for bandit, _ in CASES.values():
+        many, few = (cb.simulate({"p": POLICIES[label]}, bandit, cb.HardBudget(2000), 3, checkpoints=count)
+                     for count in (60, 3))
+        assert np.array_equal(many.pulls[:, :, 19::20], few.pulls)
+        assert np.array_equal(many.spent[:, :, 19::20], few.spent)
+
+
+def test_a_trillion_is_spent_to_the_last_unit():
+    """Costs of whole numbers: whatever the blocks, less than the smallest cost is left, and nothing is overspent."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        bandit = known(rng.integers(2, 21, 5).astype(float), *[cb.Bernoulli(p) for p in (0.1, 0.3, 0.5, 0.7, 0.9)])
+        runs = cb.simulate({"KUBE": cb.KUBE(), "eps": cb.EpsilonFirst(0.1)}, bandit, cb.HardBudget(1e12), seed=seed)
+        left = 10**12 - runs.pulls[:, 0, -1] @ bandit.cost_means.astype(int)
+        assert (left >= 0).all() and (left < bandit.cost_means.min()).all()
+        assert (runs.spent[:, 0, -1] == 10**12 - left).all()
+        # Known in advance: nearly all pulls are of the arm with the best ratio.
+        assert (runs.pulls[0, 0, -1].argmax() == bandit.ratios.argmax())
+
+
+def test_a_checkpoint_is_the_first_pull_that_reaches_it():
+    for policy in POLICIES.values():
+        bandit, stop = known([3.0, 2.0, 7.0], RICH, SMALL, LITTLE), cb.HardBudget(1e6)
+        runs = cb.simulate({"p": policy}, bandit, stop, 2, checkpoints=300)
+        due = stop.due(runs.fractions)[:-1]
+        assert (runs.spent[0, :, :-1] >= due).all() and (runs.spent[0, :, :-1] < due + 7).all()
+        assert (runs.spent == runs.pulls @ bandit.cost_means).all() and (runs.rounds == runs.pulls.sum(axis=3)).all()
+
+
+def everything(**options):
+    every = [cb.simulate(POLICIES, bandit, cb.HardBudget(budget / 10), 3, seed=4, checkpoints=10, **options)
+             for label, (bandit, budget) in CASES.items() if label != "typed"]
+    return digest(*(getattr(runs, name) for runs in every for name in ("pulls", "rounds", "spent", "reward")))
+
+
+def test_the_same_bits_in_plain_python():
+    assert in_plain_python("test_kube", "m.everything()") == everything() == everything(n_jobs=2)
 
 
 # ---- known answers ----------------------------------------------------------------------------------
@@ -177,7 +280,7 @@ def test_filling_by_hand():
     arms, counts = np.zeros(3, np.int64), np.zeros(3)
     kinds = kube.fill(kube.density, 0, 1.0, 10.0, n, sums, costs, np.array([1.0]), arms, counts)
     assert (kinds, arms[:2].tolist(), counts[:2].tolist()) == (2, [1, 2], [4, 1])
-    assert [kube.draw(u, kinds, arms, counts) for u in (0.0, 0.79, 0.81, 0.99)] == [1, 1, 2, 2]
+    assert [kube.item(at, arms, counts) for at in (0.0, 3.9, 4.1, 4.9)] == [1, 1, 2, 2]
     # 0.5 is left: nothing fits.
     assert kube.fill(kube.density, 0, 9.5, 10.0, n, sums, costs, np.array([1.0]), arms, counts) == 0
 
@@ -222,7 +325,7 @@ def test_the_budget_is_never_exceeded(label):
         bandit = bandit_of(rng.choice([0.1, 0.3, 0.7, 1.0], K) if seed % 2 else rng.uniform(0.05, 1, K), rng.random(K))
         budget = float(rng.choice([0.3, 1.0, 2.5, 7.0, 30.0]))
         runs = cb.simulate({label: EVERYONE[label]}, bandit, cb.HardBudget(budget), seed=seed, checkpoints=5)
-        assert (runs.spent <= budget).all()
+        assert (runs.spent <= budget + rounding(budget)).all()
         assert (runs.spent[0, 0, -1] + bandit.cost_means > budget).all()
         assert (np.diff(runs.rounds[0, 0]) >= 0).all() and runs.rounds[0, 0, -1] == runs.pulls[0, 0, -1].sum()
 

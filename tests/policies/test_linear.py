@@ -6,14 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from reference import COST, INSTANCE, ORDER, POLICY, REWARD, bits, digest, in_plain_python, stream
+from reference import INSTANCE, ORDER, POLICY, bits, digest, in_plain_python, outcomes, stream
 
 import costbandits as cb
 from costbandits.engine import fingerprint
 from costbandits.engine import loops as engine
-from costbandits.engine.stacks import Stacks
+from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.environments import polytopes
 from costbandits.environments.bandits import Linear
+from costbandits.policies import linear
 from costbandits.policies.base import Problem
 from costbandits.studies import keys
 
@@ -65,8 +66,7 @@ class Recorded(engine.Run):
 
 def play(policy, bandit, budget, seed=0, limit=10**6):
     order = stream(seed, 0, ORDER).permutation(bandit.K)
-    # One page holds the whole run: one that stops because it is long enough does not ask for more.
-    run = Recorded(Stacks(bandit, seed, 0, order, page=4096), [budget], limit)
+    run = Recorded(Stacks(bandit, seed, 0, order), [budget], limit)
     run.limit = limit
     problem = Problem(bandit.K, bandit.cost_means[order], budget, False, False, bandit.linear.ordered(order))
     return policy.play(run, problem, stream(seed, 0, POLICY)), run, order
@@ -129,8 +129,7 @@ def literal(policy, bandit, budget, order):
 def literal_trajectory(policy, bandit, budget, seed=0, samples=1000):
     """Positions of the replication's order, until the budget is spent."""
     order = stream(seed, 0, ORDER).permutation(bandit.K)
-    rewards = [bandit.rewards[arm].sample(stream(seed, 0, REWARD, arm), samples) for arm in order]
-    costs = [bandit.costs[arm].sample(stream(seed, 0, COST, arm), samples) for arm in order]
+    _, rewards, costs = outcomes(bandit, seed, 0, samples)
     player, rng, seen, pulled = literal(policy, bandit, budget, order), stream(seed, 0, POLICY), [], []
     while sum(cost for _, _, cost in seen) < budget:
         arm = player.choose(len(pulled) + 1, seen, rng)
@@ -146,9 +145,11 @@ def paths(family, d, seed=0, budget=25.0):
                             for label, policy in POLICIES.items()}
 
 
+@pytest.mark.parametrize("few", [linear.FEW, 0])
 @pytest.mark.parametrize("d", [2, 3, 4, 5])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pull_for_pull(family, d):
+def test_pull_for_pull(family, d, few, monkeypatch):
+    monkeypatch.setattr(linear, "FEW", few)
     bandit, budget, expected = paths(family, d)
     for label, policy in POLICIES.items():
         status, run, order = play(policy, bandit, budget)
@@ -226,12 +227,12 @@ def test_the_chosen_arm_attains_the_maximum_over_arms_and_balls(label, d):
                     assert sqrt((nu - mu) @ A @ (nu - mu)) == pytest.approx(eps, rel=1e-9)
                 largest = player.value(player.vertices[arm], *pair)
                 # x . nu is largest and smallest on the boundary.
-                nu_r, nu_c = (on_the_boundary(rng, A, mu, eps, 400) for mu in (mu_r, mu_c))
+                nu_r, nu_c = (on_the_boundary(rng, A, mu, eps, 2000) for mu in (mu_r, mu_c))
                 values = player.value(player.vertices, nu_r.T, nu_c.T)
                 assert (values <= largest * (1 + 1e-9)).all()
                 near.append(values.max() / largest)
                 unclipped += not isinstance(policy, cb.BudgetCB) or largest < (1 - 1e-9) / player.lam
-            seen.append((player.vertices[arm], *run.stacks.pool[run.stacks.table[arm, 0], used[arm]]))
+            seen.append((player.vertices[arm], *run.stacks.pairs(arm, used[arm] + 1)[-1]))
             used[arm] += 1
     # A value that is too large would be found out as well: random points come close, the closer the fewer dimensions.
     assert len(near) == 48 and min(near) > {2: 0.95, 3: 0.9, 5: 0.6}[d] and unclipped > 12
@@ -253,6 +254,114 @@ def test_the_closed_form_needs_an_upper_reward_that_is_not_negative():
     assert beaten == {-0.4: True, 0.2: False}
 
 
+# ---- without looking at every arm -------------------------------------------------------------------
+
+def wide(rng, kind, d):
+    """Bandits with more arms than are looked at, and arms that only rounding tells apart, or nothing at all."""
+    vertices = {"cloud": lambda: rng.uniform(0.1, 1, (90, d)),
+                "cube": lambda: polytopes.box(np.full(d, 0.3), np.ones(d)),
+                "twins": lambda: np.repeat(rng.uniform(0.1, 1, (30, d)), 3, axis=0),
+                "small": lambda: rng.uniform(0.1, 1, (int(rng.integers(1, 8)), d)),
+                "axes": lambda: np.r_[np.eye(d), np.eye(d), rng.integers(1, 4, (40, d)) / 4]}[kind]()
+    return cb.LinearBandit(vertices, *rng.uniform(0.1, 0.95, (2, d)) / d, float(rng.choice([0.01, 0.1, 0.5])))
+
+
+def all_bits(policy, bandit, budget, seed, limit, slots=SLOTS):
+    """What one run leaves behind, in bits, with checkpoints on the way; and the next random number."""
+    order, rng = stream(seed, 0, ORDER).permutation(bandit.K), stream(seed, 0, POLICY)
+    run = engine.Run(Stacks(bandit, seed, 0, order, slots), budget * np.array([0.01, 0.3, 0.31, 1.0]), limit)
+    problem = Problem(bandit.K, bandit.cost_means[order], budget, False, False, bandit.linear.ordered(order))
+    status = policy.play(run, problem, rng)
+    return status, digest(run.state.n, run.state.sums, *run.record), rng.random(), run
+
+
+def settled(run):
+    """The estimates of all arms after a run, those brought up to date that were not looked at."""
+    _, _, coordinates, _, arms, *contests, _ = run.worked_on
+    for each in contests:
+        linear.put_back(arms, each)
+        for k in range(len(each.known)):
+            linear.settle(k, each.known, each.memory.pulls, coordinates, each.u, each.missed, *arms[:3], each.scratch)
+    return arms
+
+
+@pytest.mark.parametrize("label", POLICIES)
+@pytest.mark.parametrize("kind", ["cloud", "cube", "twins", "small", "axes"])
+def test_contenders_change_not_a_bit(kind, label, monkeypatch):
+    """All arms in every round, or contenders only: the same pulls and sums, also where pulls are soon forgotten."""
+    rng, share = np.random.default_rng(21), []
+    for seed in range(6):
+        bandit, slots = wide(rng, kind, d=(2, 3, 6)[seed % 3]), (SLOTS, 4)[seed % 2]
+        monkeypatch.setattr(linear, "FEW", 10**6)
+        *expected, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, slots)
+        estimates = run.worked_on[4]
+        assert estimates.reward.any() and len(run.worked_on) == 6
+        monkeypatch.setattr(linear, "FEW", 0)
+        for longest in (2**16, 50):
+            monkeypatch.setattr(linear, "LONGEST", longest)
+            *found, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, slots)
+            assert found == expected, seed
+            assert digest(*settled(run)[:3]) == digest(*estimates[:3])
+        share.append(run.worked_on[5].memory.contenders / bandit.K)
+    assert kind == "small" or min(share) < 0.3                 # or there was nothing to leave out
+
+
+@pytest.mark.parametrize("label", POLICIES)
+def test_no_other_arm_can_be_best(label):
+    """After a survey no arm but the contenders exceeds the bound, while the radius and the drift are within reach."""
+    rng, policy, checked = np.random.default_rng(22), POLICIES[label], 0
+    for seed, kind in enumerate(("cloud", "cube", "axes")):
+        bandit = wide(rng, kind, 6)
+        for limit in (40, 150, 600, 601, 613, 700, 900):
+            *_, run = all_bits(policy, bandit, 1e4, seed, limit)
+            terms, *_, contest, _ = run.worked_on
+            memory, drift = contest.memory, contest.drift
+            eps = literal(policy, bandit, 1e4, np.arange(bandit.K)).radius(limit + 1)
+            moved = [sqrt(max(float(drift[j] @ drift[2 + j]), 0.0)) for j in range(2)]
+            assert linear.reach(eps, drift) == pytest.approx(eps + max(moved), rel=1e-12)
+            if eps + max(moved) > memory.radius:
+                continue
+            arms = settled(run)
+            width = eps * np.sqrt(arms.squared_norm)
+            values = arms.reward + width
+            if terms.ratio:
+                values = np.minimum(values, 1) / np.maximum(arms.cost - width, terms.smallest)
+            others = np.setdiff1d(np.arange(bandit.K), contest.positions[:memory.contenders])
+            assert (values[others] <= memory.rest).all()
+            checked += len(others) > 0
+    assert checked >= 5
+
+
+def test_the_drift_is_that_of_the_estimates():
+    """In the norm of A as it is now: against numpy's solution of the least squares, before and after 20 pulls."""
+    rng, d = np.random.default_rng(23), 4
+    A, seen, start = np.eye(d), np.zeros((2, d)), np.zeros((2, d))
+    contest = linear.Contest.of(3, np.zeros((d, 3)), np.zeros(3))
+    for pull in range(40):
+        if pull == 20:
+            start, contest.drift[:] = np.linalg.solve(A, seen.T).T, 0.0
+        x, outcome, estimated = rng.uniform(-1, 1, d), rng.random(2), np.linalg.solve(A, seen.T).T
+        inverse, u = np.linalg.inv(A), np.empty(d)
+        s = 1.0 + x @ inverse @ x
+        linear.shrink(inverse, x, s, u)
+        linear.remember(x, u, s, *(outcome - estimated @ x), contest.memory, contest.u, contest.missed, contest.drift)
+        A, seen = A + np.outer(x, x), seen + outcome[:, None] * x
+        moved = np.linalg.solve(A, seen.T).T - start
+        assert np.allclose(inverse, np.linalg.inv(A), rtol=0, atol=1e-12) and contest.memory.pulls == pull + 1
+        assert np.allclose(contest.drift, np.r_[moved, moved @ A], rtol=0, atol=1e-12)
+        norms = [sqrt(each @ A @ each) for each in moved]
+        assert linear.reach(0.5, contest.drift) == pytest.approx(0.5 + max(norms), rel=1e-9)
+
+
+def test_the_first_of_those_at_the_top_are_enough():
+    """All arms have the largest value that there is: 8 of 90 contend, the first; one arm behind may be forgotten."""
+    bandit = wide(np.random.default_rng(24), "cloud", 3)
+    *_, run = all_bits(cb.BudgetCB(radius="printed"), bandit, 1e4, 0, 40)
+    contest = run.worked_on[5]
+    assert contest.positions[:contest.memory.contenders].tolist() == list(range(8))
+    assert contest.memory.rest == 1 / run.worked_on[0].smallest
+
+
 # ---- rounding ---------------------------------------------------------------------------------------
 
 def errors(policy, bandit, budget):
@@ -261,7 +370,8 @@ def errors(policy, bandit, budget):
     run = engine.Run(Stacks(bandit, 0, 0, order), [budget], 10**7)
     assert policy.play(run, Problem(bandit.K, bandit.cost_means, budget, False, False, bandit.linear),
                        stream(0, 0, POLICY)) == engine.DONE
-    _, x, _, inverse, arms, _ = run.worked_on
+    _, x, _, inverse, *_ = run.worked_on
+    arms = settled(run)
     A = policy.ridge * np.eye(x.shape[1]) + x.T @ (run.state.n[:, None] * x)
     fresh = np.linalg.inv(A)
     p, q = (x @ (fresh @ (x.T @ sums)) for sums in run.state.sums[:2])
@@ -271,7 +381,7 @@ def errors(policy, bandit, budget):
 
 
 @pytest.mark.parametrize("policy", [cb.CB(), cb.BudgetCB(), cb.BudgetCB(radius="printed"), cb.BudgetCB(ridge=10.0),
-                                    cb.BudgetCB(ridge=1e-4)])
+                                    cb.BudgetCB(ridge=1e-4), cb.BudgetCB(ridge=1e-5), cb.CB(ridge=1e-5)])
 def test_rounding_stays_small_over_a_whole_run(policy):
     rng = np.random.default_rng(9)
     cloud = cb.LinearBandit(rng.random((100, 10)), *rng.uniform(0.2, 1, (2, 10)) / 10, 0.1)
@@ -456,9 +566,14 @@ def fresh(rng):
     return cb.LinearBandit(rng.random((7, 3)) + 0.1, *rng.uniform(0.1, 0.9, (2, 3)) / 3.5, 0.1)
 
 
+def many(rng):
+    return wide(rng, "cloud", 3)
+
+
 def everything(**options):
-    runs = cb.simulate(POLICIES, fresh, cb.Budget(15), 4, seed=6, checkpoints=10, **options)
-    return bits({"fresh": runs}, "pulls", "rounds", "skips", "spent", "reward"), digest(runs.pulls)
+    runs, wider = (cb.simulate(POLICIES, each, cb.Budget(15), 4, seed=6, checkpoints=10, **options)
+                   for each in (fresh, many))
+    return bits({"fresh": runs, "many": wider}, "pulls", "rounds", "skips", "spent", "reward"), digest(runs.pulls)
 
 
 def test_workers_change_nothing():
@@ -470,13 +585,13 @@ def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_linear", "m.everything()") == list(everything())
 
 
-def test_a_policy_does_not_depend_on_its_company_or_on_pages():
+def test_a_policy_does_not_depend_on_its_company_or_on_slots():
     together = cb.simulate(POLICIES, BANDIT, cb.Budget(400), seed=2)
     for label, policy in POLICIES.items():
         alone = cb.simulate({label: policy}, BANDIT, cb.Budget(400), seed=2)
         assert np.array_equal(alone.pulls[0], together.pulls[together.index(label)])
         order = stream(2, 0, ORDER).permutation(BANDIT.K)
-        run = engine.Run(Stacks(BANDIT, 2, 0, order, page=2), [400.0], 10**6)
+        run = engine.Run(Stacks(BANDIT, 2, 0, order, slots=2), [400.0], 10**6)
         problem = Problem(BANDIT.K, BANDIT.cost_means[order], 400.0, False, False, BANDIT.linear.ordered(order))
         assert policy.play(run, problem, stream(2, 0, POLICY)) == engine.DONE
         assert run.state.n.tolist() == alone.pulls[0, 0, -1][order].tolist()

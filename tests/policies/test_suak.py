@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import (
-    COST,
     FIELDS,
     ORDER,
     POLICIES,
@@ -33,7 +32,11 @@ from reference import (
 from scipy.optimize import linprog
 
 import costbandits as cb
+from costbandits.engine import loops as engine
+from costbandits.engine.compilation import around
+from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.policies import suak
+from costbandits.policies.base import Problem
 
 pytestmark = pytest.mark.slow
 
@@ -501,6 +504,75 @@ def test_a_mixture_of_nonsense(change, message):
         cb.optimum.mixture(**{"rewards": [0.5, 0.6], "costs": [0.4, 0.9], "rate": 0.5, **change})
 
 
+# ---- fewer roots ------------------------------------------------------------------------------------
+
+def all_bits(loop, policy, bandit, stop, seed, ends, slots=SLOTS):
+    """Digest of what one run of SUAK leaves behind, with what it remembers; its memory; the next random number."""
+    order, (top, *limits) = stream(seed, 0, ORDER).permutation(bandit.K), stop.limits(bandit)
+    run = engine.Run(Stacks(bandit, seed, 0, order, slots), np.full(len(ends), inf), 10**6, top[order], *limits,
+                     np.array(ends))
+    problem, rng = Problem.of(bandit, stop, order), stream(seed, 0, POLICY)
+    own = policy.own(problem)
+    assert run.play(loop, suak.Told(stop.rate, stop.horizon), policy.settings, own, rng) == engine.DONE
+    bits = digest(*run.record, run.state.n, run.state.sums, own.upper, own.lower, own.unsure, own.memory)
+    return bits, own.memory, rng.random()
+
+
+def mixed_bandits(rng, kind):
+    """Twins and arms on one line; constant costs; costs far from c; costs so noisy that arms of the base become unsure
+    again; a base whose terms of (7) are close to those of arms that rest."""
+    K = int(rng.integers(1, 7))
+    noisy = [cb.Bernoulli(x) for x in rng.permutation([0.12, 0.88, 0.12, 0.88][:int(rng.integers(2, 5))])]
+    few, far = betas(*rng.uniform(0.05, 0.95, K)), betas(*rng.choice([0.02, 0.05, 0.9, 0.97], K), weight=50)
+    return {"ties": lambda: cb.Bandit([cb.Constant(x) for x in rng.choice([0.25, 0.5, 0.75], K)],
+                                      [cb.Constant(x) for x in rng.choice([0.0, 0.0625, 0.9375, 1.0], K)]),
+            "constant": lambda: cb.Bandit(few, [cb.Constant(x) for x in rng.choice([0.0, 0.125, 0.875, 1.0], K)]),
+            "far": lambda: cb.Bandit(few, far),
+            "noisy": lambda: cb.Bandit(betas(*rng.uniform(0.05, 0.95, len(noisy))), noisy),
+            "close": lambda: cb.Bandit(betas(0.5, 0.95, 0.05, 0.4), map(cb.Bernoulli, rng.choice([0.08, 0.083, 0.086])
+                                       * np.array([1, -1, 0, 0]) + [0, 1, 0.06, 0.94])),
+            "named": lambda: list(FAR.values())[int(rng.integers(len(FAR)))][0]}[kind]()
+
+
+@pytest.mark.parametrize("kind", ["ties", "constant", "far", "noisy", "close", "named"])
+def test_fewer_roots_change_not_a_bit(kind):
+    """By the sketch and with all bounds in every round: the same pulls, sums, bounds, extremes of omega, draws."""
+    full, rng, sure = around(suak.by_rounds, suak.suak), np.random.default_rng(11), 0
+    for seed in range(24 if kind in ("noisy", "close") else 12):
+        bandit, rate, held_back = mixed_bandits(rng, kind), rng.choice([0.45, 0.5, 0.55]), rng.choice([0.0, 0.01, 1.0])
+        rate, held_back = float(rate), 1.0 if kind == "close" else float(held_back)
+        stop, reading = cb.AnytimeBudget(rate, 40_000), {**SUAK_READINGS[seed % 6], "under_use": held_back}
+        ends = [1, 2, 7, 500, *np.sort(rng.choice(35_000, 6, replace=False)) + 501, 40_000 - rng.integers(4000)]
+        slots = (SLOTS, 1, 16)[seed % 3]
+        expected, memory, drawn = all_bits(full, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
+        found = all_bits(suak.by_sketch, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
+        assert (found[0], found[2]) == (expected, drawn), (seed, reading)
+        sure += 0 < memory.phase_2 < 30_000
+    assert sure >= 6                            # or there was little to leave out
+
+
+def clear_bases(rng, kind):
+    mu, rho, rate = mixtures(kind, rng)
+    return np.append(mu, 0.0), np.append(rho, 0.0), rate
+
+
+@pytest.mark.parametrize("kind", ["random", "grid", "collinear", "twins", "at the rate"])
+def test_a_clear_base_is_the_best_whatever_was_rounded(kind):
+    """Of all pairs at most one is clear, and it is the base of points that are off by some roundings, too."""
+    rng, clear = np.random.default_rng(12), 0
+    for _ in range(200):
+        mu, rho, rate = clear_bases(rng, kind)
+        K, best = len(mu) - 1, suak.bridge(mu, rho, rate)
+        found = [(low, high) for low in range(K + 1) for high in range(-1, K)
+                 if low != high and rho[low] <= rate and suak.is_clear(low, high, mu, rho, rate)]
+        assert found in ([], [best])
+        for _ in range(5 if found else 0):
+            moved = [side * (1 + 1e-14 * rng.uniform(-1, 1, K + 1)) for side in (mu, rho)]
+            assert suak.bridge(*moved, rate) == best
+        clear += len(found)
+    assert clear == 0 if kind == "twins" else clear > (150 if kind == "random" else 20)
+
+
 # ---- the constraint ---------------------------------------------------------------------------------
 
 @cb.choose
@@ -529,7 +601,8 @@ def test_the_constraint_holds_after_every_round(costs, rate, seed):
     assert (runs.spent <= rate * np.arange(1, T + 1)).all()
     assert (runs.skips + runs.pulls.sum(axis=-1) <= runs.rounds).all()
     assert (runs.rounds == np.arange(1, T + 1)).all()
-    stacks = [law.sample(stream(seed, 0, COST, arm), T) for arm, law in enumerate(bandit.costs)]
+    order, _, drawn = outcomes(bandit, seed, 0, T)
+    stacks = drawn[np.argsort(order)]
     for pulls, spent in zip(runs.pulls[:, 0], runs.spent[:, 0], strict=True):
         charged, new = 0.0, np.diff(pulls, axis=0, prepend=0)
         for t in range(T):
@@ -627,18 +700,18 @@ def test_checkpoints_are_rounds_and_change_nothing():
 
 
 @pytest.mark.parametrize("label", [*EVERYONE, "mine"])
-def test_neither_pages_nor_checkpoints_at_their_ends_change_a_bit(label):
+def test_neither_slots_nor_checkpoints_at_the_ends_of_leaves_change_a_bit(label):
     """A checkpoint at every round: in some of them a stack runs out."""
     policy, stop = {**EVERYONE, "mine": MINE}[label], cb.AnytimeBudget(1.0, 240)
     bandit = cb.Bandit([cb.Beta(2, 1)], [cb.Constant(0.75)])
     whole = low_level(policy, bandit, stop, 0, [1.0])
-    for page in (16, 1, 256):
-        pieces = low_level(policy, bandit, stop, 0, np.arange(1, 241) / 240, page)
+    for slots in (16, 1, 256):
+        pieces = low_level(policy, bandit, stop, 0, np.arange(1, 241) / 240, slots)
         assert all(np.array_equal(piece[-1], end[-1]) for piece, end in zip(pieces, whole, strict=True))
         assert pieces[1].tolist() == list(range(1, 241))
     assert {16, 48} <= {*pieces[0].sum(axis=1)}                            # pages of 16 are drawn by 1, 2, 4, ...
-    for page in (1, 4):
-        assert all(map(np.array_equal, low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1], page),
+    for slots in (1, 4):
+        assert all(map(np.array_equal, low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1], slots),
                        low_level(policy, FIGURE_1, cb.AnytimeBudget(0.5, 900), 3, [0.1, 0.5, 1])))
 
 

@@ -1,14 +1,16 @@
 """Studies: what runs report, what they do not depend on, and what is refused before anything is played."""
 
+from functools import partial
 from math import inf, nan
 
 import numpy as np
 import pytest
-from reference import COST, FAMILIES, INDICES, POLICIES, REWARD, bits, run, small_study, stream
+from reference import FAMILIES, INDICES, POLICIES, bits, outcomes, run, small_study
 
 import costbandits as cb
 from costbandits.engine import loops as engine
 from costbandits.engine import stacks
+from costbandits.studies import study
 
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
@@ -50,10 +52,10 @@ def test_outcomes_are_those_of_the_stacks(studies):
     """Replayed from the pull counts: what was spent and collected is the sum over each arm's first pulls."""
     for runs in studies.values():
         for r, bandit in enumerate(runs.bandits):
-            for purpose, laws, booked in ((REWARD, bandit.rewards, runs.reward), (COST, bandit.costs, runs.spent)):
+            order, *drawn = outcomes(bandit, 0, r, runs.pulls.max())
+            for pairs, booked in zip(drawn, (runs.reward, runs.spent), strict=True):
                 sums = np.zeros((6, runs.pulls.max() + 1))
-                for arm, law in enumerate(laws):
-                    sums[arm, 1:] = np.cumsum(law.sample(stream(0, r, purpose, arm), runs.pulls.max()))
+                sums[order, 1:] = np.cumsum(pairs, axis=1)
                 assert booked[:, r] == pytest.approx(sums[np.arange(6), runs.pulls[:, r]].sum(axis=-1), rel=1e-12)
 
 
@@ -98,9 +100,9 @@ def test_checkpoints_are_states_after_the_pull_that_reaches_them():
 
 # What results do not depend on.
 
-@pytest.mark.parametrize("page", [2, 1024])
-def test_pages(studies, monkeypatch, page):
-    monkeypatch.setattr(stacks, "PAGE", page)
+@pytest.mark.parametrize("slots", [1, 1024])
+def test_slots(studies, monkeypatch, slots):
+    monkeypatch.setattr(study, "Stacks", partial(stacks.Stacks, slots=slots))
     assert bits(small_study(POLICIES), *FIELDS) == bits(studies, *FIELDS)
 
 
@@ -271,7 +273,7 @@ HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
     ({"store": ""}, "store = '': must be the path of a file"),
     ({"store": 5}, "store = 5: must be the path of a file"),
     ({"max_rounds": 0}, "max_rounds = 0: must be a whole number, 1 or more"),
-    ({"max_rounds": 2**31}, r"max_rounds = 2147483648: must be below 2\*\*31"),
+    ({"max_rounds": 2**62 + 1}, r"max_rounds = 4611686018427387905: must be at most 2\*\*62"),
     ({"max_rounds": inf}, "max_rounds = inf: must be a whole number"),
     ({"n_jobs": 0}, "n_jobs = 0: must be a whole number, not 0"),
     ({"n_jobs": "two"}, "n_jobs = 'two': must be a whole number"),

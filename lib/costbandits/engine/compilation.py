@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable
 
 import numba as nb
+import numpy as np
 
 from ..checks import ours
 
@@ -85,6 +86,8 @@ def _content(function, seen):
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):
             yield from _content(value, seen)
+        elif isinstance(value, np.ndarray):
+            yield f"{name} {value.dtype} {value.tobytes().hex()}"
         else:
             yield f"{name} {value.__name__ if hasattr(value, '__name__') else repr(value)}"
 
@@ -129,8 +132,8 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
 
 
 @functools.lru_cache(256)
-def around(kernel: Kernel, rule: Callable) -> Callable:
-    """A kernel with a rule compiled into it, to be called without its first argument.
+def around(kernel: Kernel, *rules: Callable) -> Callable:
+    """A kernel with rules compiled into it, to be called without them; they are its first arguments.
 
     A quarter faster than calling the rule by its address, for a second of compiling: only rules of the library can be
     kept, for a cell of a notebook has no file that lasts.
@@ -139,15 +142,16 @@ def around(kernel: Kernel, rule: Callable) -> Callable:
     8
     """
     if nb.config.DISABLE_JIT:
-        return functools.partial(kernel.py_func, rule)
-    loop = nb.njit(**OPTIONS)(kernel.py_func)
+        return functools.partial(kernel.py_func, *rules)
+    inside = {"loop": nb.njit(**OPTIONS)(kernel.py_func), **{f"rule_{i}": rule for i, rule in enumerate(rules)}}
     # Spelled out: of *arguments Numba could not be told the types.
-    names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[1:])
-    outer = eval(compile(f"lambda {names}: loop(rule, {names})", __file__, "eval"), {"loop": loop, "rule": rule})
+    names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[len(rules):])
+    outer = eval(compile(f"lambda {names}: loop({', '.join(list(inside)[1:])}, {names})", __file__, "eval"), inside)
     outer.__module__ = __name__
-    outer.__qualname__ = f"{kernel.py_func.__name__}_around_{rule.py_func.__module__}_{rule.py_func.__qualname__}"
-    signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[1:])
-    return Kernel(outer, signature, ours(rule.py_func), holds_a_rule=True)
+    rule = rules[0].py_func
+    outer.__qualname__ = f"{kernel.py_func.__name__}_around_{rule.__module__}_{rule.__qualname__}"
+    signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[len(rules):])
+    return Kernel(outer, signature, all(ours(rule.py_func) for rule in rules), holds_a_rule=True)
 
 
 def ready(rule: Callable, signature: Signature) -> Callable:

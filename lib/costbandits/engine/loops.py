@@ -4,13 +4,14 @@ They share one step, `pull`, and differ in how they choose an arm:
 
 * `full_scan` evaluates every arm's index in every round: the reference, and the path for indices that
   may fall while their arm rests;
-* `lazy_scan` plays the very same arms, but evaluates an index only when it could matter;
+* `by_blocks` plays the very same arms, but evaluates an index only when it could matter, and pulls whole blocks at
+  once where nothing in between could matter;
 * `free_choice` asks a `choose` function, for everything that is not an index.
 
 A policy may bring a loop of its own, made by `kernel`, from the same parts: `pull`, `checkpoint`, `end_run`.
 
 Policies come in as first-class functions of one fixed signature each (`INDEX`, `CHOICE`), so a loop is compiled once,
-and serves a policy typed into a notebook cell as well. Loops that spend their time in the rule, as `lazy_scan` does,
+and serves a policy typed into a notebook cell as well. Loops that spend their time in the rule, as `by_blocks` does,
 are compiled anew for each rule by `compilation.around`.
 
 A loop returns when the run is done, when something is wrong, or when a stack ran out after a pull; in the last case it
@@ -18,6 +19,7 @@ is called again once more pages are drawn. Rounds and sums are plain local numbe
 with its state in arrays costs ten times as much (37 against 3 ns a pull).
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -27,8 +29,10 @@ from numba import types as T
 from numpy.typing import ArrayLike
 
 from .compilation import Kernel, around, ready
+from .search import SLACK, index_at, lazy_argmax, lent, new_search
 from .stacks import Stacks
-from .state import NOW, TYPES, Outcomes, Record, State, new_limits, new_record
+from .state import NOW, TYPES, Record, State, new_limits, new_record
+from .trees import KIND, LEAF, block, read_on, settle, skip, total
 
 INDEX_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "constant", "params")
 CHOICE_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "problem", "params", "memory", "rng")
@@ -37,17 +41,16 @@ _ints, _floats = T.int64[::1], T.float64[::1]
 INDEX = T.float64(T.int64, T.int64, T.float64, T.float64, T.float64, T.float64, T.float64, _floats)
 CHOICE = T.int64(T.int64, _ints, _floats, _floats, _floats, _floats, _floats, _floats, _floats, T.npy_rng)
 
+LOWER = T.float64(T.int64, T.int64, T.int64, *(T.float64,) * 7, _floats)
+
+SHORTEST = 4        # a block of fewer pulls is not worth a try
+SHARE = 0.45        # of its lead, relative and times its pulls, that a leader can hope to keep for so many pulls
+FAR = 2.0**61       # no block is larger
+
 # What a loop returns; NEAR_CEILING: not every arm may still be affordable.
 RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE = range(8)
 
 SKIP, NULL_ARM = -1, -2     # what a choice returns to skip a round, or to play the null arm of its mixture
-
-SLACK = 1e-9    # relative; covers the rounding of an index evaluated at two times
-
-# What `lazy_argmax` remembers: the leader, the round at which the bounds expire, by how many rounds they look ahead,
-# how many evaluations were in vain, the leader's rival and its bound.
-SEARCH = np.dtype([("leader", "i8"), ("expires", "i8"), ("stride", "i8"), ("in_vain", "i8"), ("rival", "i8"),
-                   ("rival_bound", "f8")])
 
 
 def kernel(*extra: T.Type) -> Callable[[Callable], Kernel]:
@@ -60,17 +63,51 @@ def kernel(*extra: T.Type) -> Callable[[Callable], Kernel]:
 
 
 @nb.njit(inline="always", error_model="numpy")
-def pull(arm, n, sums, pool, table, shift):
+def pull(arm, n, sums, pool, at):
     """Pull one arm, add its reward and cost to what is known of it, and return them."""
     i = n[arm]
-    page, line = table[arm, i >> shift], i & ((1 << shift) - 1)
-    reward, cost = pool[page, line, 0], pool[page, line, 1]
+    row = at[arm] + i
+    reward, cost = pool[row, 0], pool[row, 1]
     sums[0, arm] += reward
     sums[1, arm] += cost
     sums[2, arm] += reward * reward
     sums[3, arm] += cost * cost
     n[arm] = i + 1      # last: what the loops read next need not be loaded again
     return reward, cost
+
+
+@nb.njit(error_model="numpy")
+def pull_many(arm, m, spent, collected, due, n, sums, outcomes):
+    """Pull one arm m times, or until `due` is spent or its law must be sampled in Python; what is spent and collected.
+
+    Costs must not be negative unless `due` is infinite. What it costs does not grow with m, if outcomes are counted.
+    """
+    pool, at, filled, arms, laws, _, counts, _, _ = outcomes
+    end, whole = n[arm] + m, arms[arm, KIND] > 0 and arms[arm, KIND + 1] > 0
+    while n[arm] < end and spent < due:
+        i, size = n[arm], 0
+        if i == filled[arm]:
+            size = end - i if whole else 0
+            while size >= LEAF:
+                size = block(arm, i, size, outcomes)
+                reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
+                if spent + cost < due:
+                    skip(arm, n, sums, outcomes)
+                    spent, collected = spent + cost, collected + reward
+                    break
+                size >>= 1
+            if size < LEAF:
+                read_on(arm, n, sums, outcomes)
+                if i == filled[arm]:
+                    break
+        if size < LEAF:
+            last = min(end, filled[arm])
+            while n[arm] < last and spent < due:
+                reward, cost = pull(arm, n, sums, pool, at)
+                spent, collected = spent + cost, collected + reward
+            if n[arm] == filled[arm]:
+                settle(arm, sums, arms, laws, counts)
+    return spent, collected
 
 
 @nb.njit(error_model="numpy")
@@ -83,10 +120,23 @@ def note(state, record):
 
 
 @nb.njit(error_model="numpy")
+def add_up(state):
+    """The money as sums over arms: it is the same then in whatever order they were pulled."""
+    reward, spent = 0.0, 0.0
+    for k in range(state.n.size):       # one after the other: NumPy and Numba have other orders of their own
+        reward, spent = reward + state.sums[0, k], spent + state.sums[1, k]
+    state.now.reward, state.now.spent = reward, spent
+
+
+@nb.njit(error_model="numpy")
 def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
     """Write the state back, note the checkpoints just passed, and say whether and why the run stops."""
     now = state.now
+    if state.n[arm] == outcomes.filled[arm]:
+        read_on(arm, state.n, state.sums, outcomes)
     now.rounds, now.spent, now.reward = t, spent, collected
+    if limits.rate == 0.0 and (t >= limits.last_round or spent >= record.due[now.checkpoint]):
+        add_up(state)
     while now.checkpoint < record.due.size and spent >= record.due[now.checkpoint]:
         note(state, record)
     if now.checkpoint == record.due.size:
@@ -97,10 +147,11 @@ def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
 
 
 @nb.njit(error_model="numpy")
-def end_run(t, spent, collected, state, record):
+def end_run(t, state, record):
     """Write the state back and note it at all checkpoints that are left: no arm is affordable any more."""
     now = state.now
-    now.rounds, now.spent, now.reward = t, spent, collected
+    now.rounds = t
+    add_up(state)
     while now.checkpoint < record.due.size:
         note(state, record)
     return DONE
@@ -109,7 +160,7 @@ def end_run(t, spent, collected, state, record):
 @kernel(T.FunctionType(INDEX), _floats, _floats)
 def full_scan(index, constant, params, outcomes, state, record, limits):
     """Pull the affordable arm with the largest index, ties to the lowest position; each arm once to begin with."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     last, max_cost, ceiling, _ = limits
     K, status = n.size, RUNNING
@@ -132,66 +183,12 @@ def full_scan(index, constant, params, outcomes, state, record, limits):
                     if value > best or arm < 0:
                         arm, best = k, value
             if arm < 0:
-                return end_run(t, spent, collected, state, record)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+                return end_run(t, state, record)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
-
-
-@nb.njit(inline="always", error_model="numpy")
-def with_slack(value):
-    """A bound that stays above `value` when rounding is not on our side."""
-    return value + SLACK * abs(value) if value > -math.inf else value
-
-
-@nb.njit(error_model="numpy")
-def lazy_argmax(index, t, search, bound, n, sums, constant, params, last):
-    """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
-
-    For an index that does not decrease while its arm rests. `bound[k]` is the index of k at the round of expiry, hence
-    no less than at any round until then, and the rival's bound the largest but for the leader's: while the leader's
-    exact index exceeds that, a loop need not call this. Else those whose bound reaches the best index so far are
-    evaluated exactly, the rival first. Bounds are renewed when they expire, then twice as far ahead, or when K
-    evaluations were in vain, then half as far; never beyond round `last`, where an index need not have a value.
-    """
-    K, sound = n.size, True
-    leader, expires, stride, in_vain, rival = search.leader, search.expires, search.stride, search.in_vain, search.rival
-    most = search.rival_bound
-    if t >= expires:
-        stride = min(2 * stride, last) if in_vain < K else max(stride // 2, 1)
-        expires, in_vain, most = min(t + stride, last), 0, -math.inf
-        for k in range(K):
-            bound[k] = with_slack(index(expires, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k],
-                                        params))
-            sound = sound and bound[k] == bound[k]
-            if k != leader and bound[k] > most:
-                rival, most = k, bound[k]
-    arm = leader
-    best = index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], constant[arm], params)
-    sound = sound and best == best
-    if not best > most:
-        for i in range(-1, K):
-            k = i if i >= 0 else rival
-            fresh = k != leader and k != arm and (i < 0 or k != rival)
-            # At equal index the lower position wins, so a higher one must exceed the best to matter.
-            if fresh and (bound[k] > best or (bound[k] == best and k < arm)):
-                value = index(t + 1, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k], params)
-                in_vain += 1
-                if value > best or (value == best and k < arm):
-                    arm, best = k, value
-        if arm != leader:
-            in_vain -= 1
-            bound[leader] = with_slack(index(expires, n[leader], sums[0, leader], sums[1, leader], sums[2, leader],
-                                             sums[3, leader], constant[leader], params))
-            most = -math.inf
-            for k in range(K):
-                if k != arm and bound[k] > most:
-                    rival, most = k, bound[k]
-    search.leader, search.expires, search.stride, search.in_vain = arm, expires if in_vain < K else t, stride, in_vain
-    search.rival, search.rival_bound = rival, most
-    return arm if sound else -1
 
 
 @nb.njit(error_model="numpy")
@@ -200,17 +197,59 @@ def all_affordable_below(max_cost, ceiling):
     return (ceiling - max_cost.max()) * (1 - SLACK) if ceiling < math.inf else math.inf
 
 
-_search = nb.typeof(new_record(SEARCH))
+_search = tuple(map(nb.typeof, new_search(1)))
 
 
-@kernel(T.FunctionType(INDEX), _floats, _floats, _search, _floats)
-def lazy_scan(index, constant, params, search, bound, outcomes, state, record, limits):
-    """The same arms as `full_scan`, found by `lazy_argmax`, for an index that does not decrease while its arm rests.
+@functools.lru_cache(256)
+def lower_of(index: Callable) -> Callable:
+    """A lower bound of a regular index over a block: rewards so far over all its pulls, and all its costs now.
 
-    Leaves off where the ceiling comes near; the first K pulls must be affordable.
+    For any j < m its index after j more pulls is no less: it does not fall in the mean reward nor in t, and does not
+    rise in the mean cost nor, at the same means, in n.
+
+    >>> lower_of(cb.UCB1.rule)(2, 1, 3, 1.0, 0.5, 1.0, 0.25, 2.0, 1.5, 0.0, np.empty(0))     # 1/4, where ln(t - 1) is 0
+    0.25
     """
-    pool, table, filled, shift = outcomes
-    n, sums, now = state
+    def lower(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
+        stretch = (n + m) / n
+        return index(t, n + m, reward, (cost + costs) * stretch, reward_sq, cost_sq * stretch, constant, params)
+
+    return nb.njit(error_model="numpy")(lower)
+
+
+@nb.njit(error_model="numpy")
+def no_lower(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
+    """Of an index that promises nothing for a block of pulls."""
+    return -math.inf
+
+
+@nb.njit(error_model="numpy")
+def try_blocks(arm, m, t, spent, collected, due, most, lower, constant, params, n, sums, outcomes):
+    """Pull the next block of the tree, of up to m outcomes, if that is safe."""
+    i = n[arm]
+    while m >= LEAF:
+        m = block(arm, i, m, outcomes)
+        r, c = total(arm, 0, outcomes), total(arm, 1, outcomes)
+        if spent + c < due and lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], r, c,
+                                     constant[arm], params) > most:
+            skip(arm, n, sums, outcomes)
+            return m, spent + c, collected + r
+        m >>= 1
+    return 0, spent, collected
+
+
+@kernel(T.FunctionType(INDEX), T.FunctionType(LOWER), _floats, _floats, *_search)
+def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, state, record, limits):
+    """The same arms as `full_scan`, for an index that does not decrease while its arm rests.
+
+    The arm is found by `lazy_argmax`, and pulled many times at once where `lower`, a lower bound of its index until the
+    end of a block, shows that it stays ahead. Leaves off where the ceiling comes near; the first K pulls must be
+    affordable.
+    """
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
+    arms, share = outcomes.arms, SHARE
+    n, sums, now = lent(state.n), lent(state.sums), state.now
+    constant, params, tree, rivals = lent(constant), lent(params), lent(tree), lent(rivals)
     last, max_cost, ceiling, _ = limits
     K, status, pause = n.size, RUNNING, all_affordable_below(max_cost, ceiling)
     t, spent, collected = now.rounds, now.spent, now.reward
@@ -218,20 +257,50 @@ def lazy_scan(index, constant, params, search, bound, outcomes, state, record, l
         if spent >= pause:
             status = NEAR_CEILING
             break
-        going, due = True, min(record.due[now.checkpoint], pause)
+        going, due, arm = True, min(record.due[now.checkpoint], pause), 0
         while going:
-            arm = t
+            arm, m = t, 0
             if t >= K:
                 arm = search.leader
-                if not (t < search.expires and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm],
-                                                     sums[3, arm], constant[arm], params) > search.rival_bound):
-                    arm = lazy_argmax(index, t, search, bound, n, sums, constant, params, last)
-                if arm < 0:
-                    now.rounds = t
-                    return NOT_A_NUMBER
-            reward, cost = pull(arm, n, sums, pool, table, shift)
-            t, spent, collected = t + 1, spent + cost, collected + reward
-            going = spent < due and t < last and n[arm] < filled[arm]
+                value = index_at(t + 1, arm, index, n, sums, constant, params)
+                if t < search.expires and value > search.rival_bound:
+                    lead = share * n[arm] * (value - search.rival_bound) / abs(value)
+                    m = min(np.int64(min(lead, FAR)) if lead > 0.0 else 0, search.expires - t, last - t)
+                else:
+                    arm = lazy_argmax(index, t, search, tree, rivals, n, sums, constant, params, last)
+                    if arm < 0:
+                        now.rounds = t
+                        return NOT_A_NUMBER
+            done, i = 0, n[arm]
+            if m >= LEAF and i == filled[arm] and arms[arm, KIND] > 0 and arms[arm, KIND + 1] > 0:
+                done, spent, collected = try_blocks(arm, m, t, spent, collected, due, search.rival_bound, lower,
+                                                    constant, params, n, sums, outcomes)
+            if done == 0:
+                if i == filled[arm]:
+                    read_on(arm, n, sums, outcomes)
+                    if i == filled[arm]:
+                        break
+                r, c, rr, cc, row = sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], at[arm] + i
+                m, s, w = min(m, filled[arm] - i), spent, collected
+                if m >= SHORTEST:
+                    for j in range(row, row + m):
+                        x, y = pool[j, 0], pool[j, 1]
+                        r, c, rr, cc, s, w = r + x, c + y, rr + x * x, cc + y * y, s + y, w + x
+                    least = lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm],
+                                  r - sums[0, arm], c - sums[1, arm], constant[arm], params)
+                    if s < due and least > search.rival_bound:
+                        done, spent, collected, n[arm] = m, s, w, i + m
+                        sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm] = r, c, rr, cc
+                        share = min(share * 1.1, 1.0)
+                    else:
+                        share = max(share * 0.6, 0.05)
+                if done == 0:
+                    reward, cost = pull(arm, n, sums, pool, at)
+                    done, spent, collected = 1, spent + cost, collected + reward
+                if n[arm] == filled[arm]:
+                    settle(arm, sums, arms, outcomes.laws, outcomes.counts)
+            t += done
+            going = spent < due and t < last
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
@@ -239,7 +308,7 @@ def lazy_scan(index, constant, params, search, bound, outcomes, state, record, l
 @kernel(T.FunctionType(CHOICE), _floats, _floats, _floats, T.npy_rng)
 def free_choice(choose, problem, params, memory, rng, outcomes, state, record, limits):
     """Pull what `choose` says, if anything: a round without a pull costs nothing but time."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     last, max_cost, ceiling, rate = limits
     K, status, least = n.size, RUNNING, max_cost.min()
@@ -249,7 +318,7 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             if rate == 0.0 and spent + least > ceiling:
-                return end_run(t, spent, collected, state, record)
+                return end_run(t, state, record)
             chosen = choose(t + 1, n, reward_sums, cost_sums, reward_sq, cost_sq, problem, params, memory, rng)
             if chosen < NULL_ARM or chosen >= K:
                 now.rounds = t
@@ -263,7 +332,7 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
                 return UNAFFORDABLE
             else:
                 arm = chosen
-                reward, cost = pull(arm, n, sums, pool, table, shift)
+                reward, cost = pull(arm, n, sums, pool, at)
                 t, spent, collected = t + 1, spent + cost, collected + reward
                 going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
@@ -284,26 +353,26 @@ class Run:
 
     def __init__(self, stacks: Stacks, due: ArrayLike, max_rounds: int, max_cost: ArrayLike | None = None,
                  ceiling: float = math.inf, rate: float = 0.0, ends: np.ndarray | None = None):
-        K, C = len(stacks.filled), len(due)
-        self.stacks, self.max_rounds, self.ends = stacks, max_rounds, ends
+        K, C = len(stacks.laws), len(due)
+        self.stacks, self.outcomes, self.max_rounds, self.ends = stacks, stacks.outcomes(), max_rounds, ends
         self.state = State(np.zeros(K, np.int64), np.zeros((4, K)), new_record(NOW))
         self.record = Record(np.ascontiguousarray(due, float), np.zeros((C, K), np.int64), np.zeros(C, NOW))
         self.limits = new_limits(max_rounds, np.zeros(K) if max_cost is None else max_cost, ceiling, rate)
         self.worked_on = ()     # what the last loop was given besides, for those who watch a run
 
+    @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def play(self, loop: Callable, *rule: object) -> int:
         """Call the kernel `loop(*rule, ...)` until the run ends, drawing pages when a stack is empty; its status."""
         stacks, self.worked_on = self.stacks, rule
         while True:
             last = self.max_rounds if self.ends is None else self.ends[self.state.now.checkpoint]
-            outcomes = Outcomes(stacks.pool, stacks.table, stacks.filled, stacks.shift)
-            status = loop(*rule, outcomes, self.state, self.record, self.limits._replace(last_round=int(last)))
+            for k in np.flatnonzero(self.state.n == self.outcomes.filled).tolist():
+                stacks.read_on(k, self.outcomes, self.state)
+            status = loop(*rule, self.outcomes, self.state, self.record, self.limits._replace(last_round=int(last)))
             if status == LAST_ROUND and self.ends is not None:
                 status = self._note_round()
             if status not in (STACK_EMPTY, RUNNING):
                 return status
-            for position in np.flatnonzero(self.state.n == stacks.filled):
-                stacks.grow(position)
 
     def _note_round(self):
         """Note the checkpoints due at this round."""
@@ -314,15 +383,18 @@ class Run:
 
     def search(self) -> tuple[np.record, np.ndarray]:
         """What `lazy_argmax` begins with: leader 0, a first stride of 1, bounds that have expired."""
-        search = new_record(SEARCH)
-        search.stride, search.rival_bound = 1, math.inf
-        return search, np.full(len(self.state.n), math.inf)
+        return new_search(len(self.state.n))
 
-    def by_index(self, index: Callable, constant: np.ndarray, params: np.ndarray, lazy: bool) -> int:
-        """Play an index policy; `lazy` promises that the index of a resting arm never decreases."""
-        status, limits = NEAR_CEILING, self.limits
+    def by_index(self, index: Callable, constant: np.ndarray, params: np.ndarray, lazy: bool,
+                 lower: Callable = no_lower) -> int:
+        """Play an index policy; `lazy` promises that the index of a resting arm never decreases.
+
+        `lower` is a lower bound of the index over a block of pulls: `lower_of(index)` for a regular one. It holds where
+        sums only grow.
+        """
+        status, limits, lower = NEAR_CEILING, self.limits, no_lower if self.stacks.negative else lower
         if lazy and limits.max_cost.sum() < all_affordable_below(limits.max_cost, limits.ceiling):
-            status = self.play(around(lazy_scan, index), constant, params, *self.search())
+            status = self.play(around(by_blocks, index, lower), constant, params, *self.search())
         return self.play(full_scan, ready(index, INDEX), constant, params) if status == NEAR_CEILING else status
 
     def by_choice(self, choose: Callable, problem: np.ndarray, params: np.ndarray, memory: np.ndarray,

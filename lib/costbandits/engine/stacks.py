@@ -8,81 +8,165 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..environments.bandits import Bandit
+from ..environments.distributions import Bernoulli, Beta, Constant, Discrete, Distribution, TruncatedNormal
+from . import trees
+from .compilation import compiled_for
+from .state import NOW, Outcomes, State, new_record
+from .trees import LEAF, read_leaf, read_on
 
 # What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such
 # as [seed, replication], spawn keys of different meaning never collide.
-INSTANCE, REWARD, COST, POLICY, ORDER = range(5)
+INSTANCE, REWARD, COST, POLICY, ORDER, TREES = range(6)
 
-PAGE = 256        # pairs per page; a power of two; results do not depend on it
-LARGEST_DRAW = 64  # pages drawn at once at most
+COUNTED = 32            # a law with more values is sampled value by value
+SLOTS = 1 << 15         # nodes and leaves that are kept for the other policies; results do not depend on it
+SHORTEST, LONGEST = 4, 64    # leaves that a law of the reader's own is asked for at once
+ROOM = 1 << 22          # numbers of such laws that are kept for the other policies
 
 
-def stream(seed: int, replication: int, purpose: int, arm: int = 0) -> np.random.Generator:
-    """The random generator of one purpose in one replication.
+@compiled_for()
+def _read_on(k, n, sums, outcomes):
+    """What trees.read_on does, kept on disk: compiling it takes seconds."""
+    read_on(k, n, sums, outcomes)
+
+
+@compiled_for()
+def _read_leaves(k, n, row, leaves, outcomes):
+    """Write several leaves into the pool."""
+    for leaf in range(leaves):
+        read_leaf(k, n + leaf * LEAF, row + leaf * LEAF, outcomes)
+
+
+def stream(seed: int, replication: int, purpose: int, *place: int) -> np.random.Generator:
+    """The random generator of one purpose in one replication; of one place in it, such as an arm, if there are several.
 
     >>> stream(0, 7, ORDER).permutation(3), stream(0, 7, ORDER).permutation(3)
     (array([1, 2, 0]), array([1, 2, 0]))
     """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, purpose, arm)))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, purpose, *(place or (0,)))))
+
+
+def counted(law: Distribution) -> tuple[np.ndarray, np.ndarray] | None:
+    """The values of a law and their probabilities, if the trees are to count them.
+
+    >>> counted(Bernoulli(0.25)), counted(Beta(1, 1))
+    (((1.0, 0.0), (0.25, 0.75)), None)
+    """
+    if type(law) is Bernoulli:
+        return (1.0, 0.0), (law.p, 1.0 - law.p)
+    if type(law) is Constant:
+        return (law.value,), (1.0,)
+    return (law.values, law.probabilities) if type(law) is Discrete and len(law.values) <= COUNTED else None
+
+
+def _tabulate(law, found, table, V):
+    """Write what the trees need of a law into its row of the tables; its kind."""
+    if found is not None:
+        values, left = found[0], 1.0
+        table[:len(values)] = values
+        for v, chance in enumerate(found[1]):
+            table[V + v] = min(chance / left, 1.0) if left > 0 else 1.0
+            left -= chance
+        return len(values)
+    if type(law) is Beta:
+        table[2 * V:2 * V + 2] = law.a, law.b
+        return trees.BETA
+    if type(law) is TruncatedNormal:
+        table[2 * V:] = law.parent_mean, law.sd, law.low, law.high, *law._ends, law._side
+        return trees.NORMAL
+    return trees.TYPED
 
 
 class Stacks:
-    """The stacks of one replication, drawn page by page as policies ask for them.
+    """The stacks of one replication, drawn as policies ask for them.
 
     Arms stand at *positions*: `order[position]` is the arm. The engine works in positions throughout.
 
     Attributes
     ----------
-    pool : ndarray of shape (pages, page, 2)
-        Pairs (reward, cost) of all arms, page after page in the order they were drawn.
-    table : ndarray of shape (K, ...)
-        `table[i, j]` is where in the pool page j of position i lies.
-    filled : ndarray of shape (K,)
-        How many pairs of each position have been drawn.
+    laws : list
+        Pairs (reward, cost) of laws, by position.
+    typed : list of int
+        The positions with a law that is sampled in Python.
+    counted : bool
+        Whether all outcomes have so few values that the trees count them.
+    negative : bool
+        Whether a reward or a cost may be below 0.
 
     Examples
     --------
     >>> stacks = Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.25)]), seed=0, replication=0, order=[0])
-    >>> stacks.pool[stacks.table[0, 0], :2]             # reward and cost of its first and second pull
-    array([[0.  , 0.25],
+    >>> stacks.pairs(0, 2)                              # reward and cost of its first and second pull
+    array([[1.  , 0.25],
            [1.  , 0.25]])
     """
 
-    def __init__(self, bandit: Bandit, seed: int, replication: int, order: ArrayLike, page: int | None = None):
-        self.page = page or PAGE
-        self.shift = self.page.bit_length() - 1
-        if self.page != 1 << self.shift:
-            raise ValueError(f"page = {page!r}: must be a power of two")
-        self._laws = [(bandit.rewards[arm], bandit.costs[arm]) for arm in order]
-        self._streams = [[stream(seed, replication, purpose, arm) for purpose in (REWARD, COST)] for arm in order]
-        K = len(order)
-        self._used = 0
-        self._draws = np.ones(K, np.int64)
-        self.pool = np.empty((2 * K, self.page, 2))
-        self.table = np.zeros((K, 8), np.int32)
-        self.filled = np.zeros(K, np.int64)
-        for position in range(K):
-            self.grow(position)
+    def __init__(self, bandit: Bandit, seed: int, replication: int, order: ArrayLike, slots: int = SLOTS):
+        self.laws = [(bandit.rewards[arm], bandit.costs[arm]) for arm in order]
+        self._origin, self._sampled, self._room = (seed, replication), {}, ROOM
+        K = len(self.laws)
+        values = [[counted(law) for law in pair] for pair in self.laws]
+        V = max(len(found[0]) for pair in values for found in (*pair, ((0.0,),)) if found)
+        self.arms, self._tables = np.zeros((K, 4), np.int64), np.zeros((K, 2, 2 * V + trees.PARAMETERS))
+        self.arms[:, trees.ARM] = order
+        for k, pair in enumerate(self.laws):
+            for column, law in enumerate(pair):
+                self.arms[k, trees.KIND + column] = _tabulate(law, values[k][column], self._tables[k, column], V)
+        self.typed = np.flatnonzero((self.arms[:, trees.KIND:] == trees.TYPED).any(axis=1)).tolist()
+        self.arms[:, trees.HOME] = np.arange(K) * trees.LEAF
+        self.arms[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
+        self.counted = bool((self.arms[:, trees.KIND:] > 0).all())
+        self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
+        self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
+        self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
+        self._key = np.random.SeedSequence(seed, spawn_key=(replication, TREES)).generate_state(1, np.uint64)[0]
 
-    def grow(self, position: int) -> None:
-        """Draw the next pages of one position: 1, then 2, 4, ... up to 64 at a time."""
-        pages = int(self._draws[position])
-        self._draws[position] = min(2 * pages, LARGEST_DRAW)
-        first, old = self._used, int(self.filled[position]) // self.page
-        self._reserve(first + pages, old + pages)
-        values = self.pool[first:first + pages].reshape(-1, 2)
-        for column in (0, 1):
-            values[:, column] = self._laws[position][column].sample(self._streams[position][column], len(values))
-        self.table[position, old:old + pages] = np.arange(first, first + pages)
-        self._used += pages
-        self.filled[position] += len(values)
+    def outcomes(self) -> Outcomes:
+        """What a run reads the trees by, from their beginning."""
+        K, V = len(self.laws), self._kept.shape[1] - trees.FIRST
+        counts = np.empty((K, 2, trees.DEPTH, V), np.int64)
+        counts[:, :, 0] = 0
+        level = np.empty((K, trees.DEPTH), np.int64)
+        level[:, 0] = 0
+        random = np.empty(5, np.uint64)
+        random[4] = self._key
+        return Outcomes(self._pool, self.arms[:, trees.HOME].copy(), np.zeros(K, np.int64), self.arms, self._tables,
+                        level, counts, self._kept, random)
 
-    def _reserve(self, pages, columns):
-        if pages > len(self.pool):
-            pool = np.empty((max(pages, len(self.pool) * 3 // 2), self.page, 2))
-            pool[:self._used] = self.pool[:self._used]
-            self.pool = pool
-        if columns > self.table.shape[1]:
-            wider = np.zeros((len(self.table), max(columns, 2 * self.table.shape[1])), np.int32)
-            wider[:, :self.table.shape[1]] = self.table
-            self.table = wider
+    def pairs(self, k: int, count: int) -> np.ndarray:
+        """The first outcomes of a position, shape (count, 2)."""
+        K, outcomes, found = len(self.laws), self.outcomes(), np.empty((count, 2))
+        state = State(np.zeros(K, np.int64), np.zeros((4, K)), new_record(NOW))
+        while (first := int(outcomes.filled[k])) < count:
+            state.n[k] = first
+            self.read_on(k, outcomes, state)
+            part = outcomes.pool[outcomes.at[k] + first:outcomes.at[k] + outcomes.filled[k]]
+            found[first:first + len(part)] = part[:count - first]
+        return found
+
+    @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
+    def read_on(self, k: int, outcomes: Outcomes, state: State) -> None:
+        """Read on at a position of which all that was read has been pulled."""
+        _read_on(k, state.n, state.sums, outcomes)
+        if k in self.typed:
+            self._sample(k, int(state.n[k]), outcomes)
+
+    def _sample(self, k, n, outcomes):
+        home = int(self.arms[k, trees.HOME])
+        first = n >> trees.SHIFT
+        leaves = min(max(first, SHORTEST), LONGEST)
+        _read_leaves(k, n, home, leaves, outcomes)
+        for column, law in enumerate(self.laws[k]):
+            if self.arms[k, trees.KIND + column] == trees.TYPED:
+                outcomes.pool[home:home + leaves * trees.LEAF, column] = self._drawn(k, column, law, first, leaves)
+        outcomes.at[k], outcomes.filled[k] = home - n, n + leaves * trees.LEAF
+
+    def _drawn(self, k, column, law, first, leaves):
+        drawn = self._sampled.get((k, column, first))
+        if drawn is None:
+            rng = stream(*self._origin, (REWARD, COST)[column], int(self.arms[k, trees.ARM]), first)
+            drawn = law.sample(rng, leaves * trees.LEAF)
+            if self._room > 0:
+                self._sampled[k, column, first] = drawn
+                self._room -= len(drawn)
+        return drawn

@@ -15,12 +15,22 @@ NOW = np.dtype([("rounds", "i8"), ("skips", "i8"), ("checkpoint", "i8"), ("spent
 
 
 class Outcomes(NamedTuple):
-    """The stacks as loops read them: outcome i of position k is `pool[table[k, i >> shift], i & (2**shift - 1)]`."""
+    """The trees as loops read them: outcome i of position k is `pool[at[k] + i]`, for i below `filled[k]`.
 
-    pool: np.ndarray        # (pages, page, 2)  pairs (reward, cost)
-    table: np.ndarray       # (K, ...)          the page of the pool that is page j of position k
-    filled: np.ndarray      # (K,)              how many outcomes of each position have been drawn
-    shift: int              # a page holds 2**shift pairs
+    How far a run has read an arm's tree is a stack of blocks, which follow each other, the next one on top. Column 0 is
+    for rewards, column 1 for costs.
+    """
+
+    pool: np.ndarray        # (rows, 2)         pairs (reward, cost), leaf by leaf
+    at: np.ndarray          # (K,)
+    filled: np.ndarray      # (K,)
+    arms: np.ndarray        # (K, 4)            of each position: where in the pool it has a place of its own, its arm,
+    #                                           and of rewards and costs the number of values, or a kind of law
+    laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if it is none before it; parameters
+    level: np.ndarray       # (K, D)            of each block on the stack: LEAF * 2**level outcomes; first, how many
+    counts: np.ndarray      # (K, 2, D, V)      how often each value occurs in a block; first, in all that was read
+    kept: np.ndarray        # (slots, V + 3)    a node and its first half's counts; a leaf, and who reads it in the pool
+    random: np.ndarray      # (5,)              state of the generator, and the key of the replication
 
 
 class State(NamedTuple):
@@ -66,9 +76,11 @@ def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float
     return Limits(int(last_round), np.ascontiguousarray(max_cost, float), float(ceiling), float(rate))
 
 
+_outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 4), np.int64), np.zeros((1, 2, 9)),
+                     np.zeros((1, 1), np.int64), np.zeros((1, 2, 1, 1), np.int64), np.zeros((1, 4), np.int64),
+                     np.zeros(5, np.uint64))
 _state = State(np.zeros(1, np.int64), np.zeros((4, 1)), new_record(NOW))
 _record = Record(np.zeros(1), np.zeros((1, 1), np.int64), np.zeros(1, NOW))
-_outcomes = Outcomes(np.zeros((1, 1, 2)), np.zeros((1, 1), np.int32), np.zeros(1, np.int64), 0)
 
 # Their types for Numba.
 TYPES = tuple(nb.typeof(part) for part in (_outcomes, _state, _record, new_limits(1, [0.0], 0.0, 0.0)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import ROUNDING, count, number, positive, require
+from ..checks import count, number, positive, require, rounding
 from ..environments.bandits import Bandit
 from ..environments.distributions import Constant
 
@@ -34,7 +34,7 @@ class StopRule:
 
     def due(self, fractions: ArrayLike) -> np.ndarray:
         """The spending at which each checkpoint is due, shape of `fractions`."""
-        return np.asarray(fractions) * self.total * (1 - ROUNDING)
+        return np.array([spending - rounding(spending) for spending in np.multiply(fractions, self.total)])
 
     def ends(self, fractions: ArrayLike) -> np.ndarray | None:
         """The round at which each checkpoint is due, shape of `fractions`; None where spending decides."""
@@ -74,9 +74,8 @@ class Budget(StopRule):
 class HardBudget(Budget):
     """Known costs, a total budget that is never exceeded: a run ends when no arm is affordable any more.
 
-    An arm is affordable if its cost added to what was spent, in the order of the pulls and in floating point, is at
-    most `total`, as in `Budget`. The last checkpoint is the end of the run, at whatever was spent by then: nothing, if
-    the budget is below every cost.
+    An arm is affordable if its cost added to what was spent is at most `total`, but for rounding. The last checkpoint
+    is the end of the run, at whatever was spent by then: nothing, if the budget is below every cost.
 
     >>> cb.HardBudget(20).hard
     True
@@ -85,7 +84,7 @@ class HardBudget(Budget):
     hard = True
 
     def limits(self, bandit: Bandit) -> tuple[np.ndarray, float, float]:
-        return bandit.cost_means, self.total, 0.0
+        return bandit.cost_means, self.total + rounding(self.total), 0.0
 
     def check(self, bandit: Bandit) -> None:
         super().check(bandit)
@@ -101,7 +100,10 @@ class _Rounds(StopRule):
         return np.full(np.shape(fractions), np.inf)
 
     def ends(self, fractions: ArrayLike) -> np.ndarray | None:
-        return np.ceil(np.asarray(fractions) * self.horizon * (1 - ROUNDING)).astype(np.int64)
+        rounds = np.asarray(fractions) * self.horizon
+        whole = np.rint(rounds)
+        rounds = np.where(np.abs(rounds - whole) <= self.horizon * 2.0**-51, whole, np.ceil(rounds))
+        return np.where(np.asarray(fractions) == 1, self.horizon, rounds.astype(np.int64))
 
 
 @dataclass(frozen=True)

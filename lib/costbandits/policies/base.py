@@ -158,6 +158,8 @@ class Policy:
         The range of rewards and costs that the policy's analysis lives on; others are refused.
     skips : bool
         Whether it may skip rounds, and so can keep an anytime budget; others are refused there.
+    in_blocks : bool
+        Whether it pulls an arm many times at once where nothing can change, so that a run may have 1e12 rounds.
 
     Examples
     --------
@@ -167,6 +169,7 @@ class Policy:
 
     support = None
     skips = False
+    in_blocks = False
 
     @functools.cached_property
     def parameters(self) -> np.ndarray:
@@ -193,35 +196,75 @@ class Policy:
 class IndexRule(Policy):
     """A policy that pulls the arm with the largest index after pulling each arm once.
 
-    Subclasses state `rule`, a function made by `index`, and whether it is `monotone`: whether the index of an
-    arm that is not pulled never decreases with t. Then the engine need not evaluate every arm in every round.
+    Subclasses state `rule`, a function made by `index`, and what the engine may rely on. If it is `monotone`, the index
+    of an arm that is not pulled never decreases with t; then not every arm need be evaluated in every round. If it is
+    also `regular`, the index depends on t, n, the mean reward and the mean cost alone, never decreases with the mean
+    reward, and never increases with the mean cost nor, at the same means, with n; then an arm can be pulled many times
+    at once. A rule that is not regular can bring a bound of its own for that: `lower`, compiled, from (t, n, m, reward,
+    cost, reward_sq, cost_sq, rewards, costs, constant, params), the sums before a block of m pulls and what its rewards
+    and costs add to them; at no pull of the block may the index be below it.
 
-    >>> issubclass(cb.UCB1, IndexRule), cb.UCB1().monotone
-    (True, True)
+    >>> issubclass(cb.UCB1, IndexRule), cb.UCB1().monotone, cb.UCB1().regular
+    (True, True, True)
     """
 
     rule = None
-    monotone = True
+    monotone = regular = True
+    lower = staticmethod(engine.no_lower)
 
     def rehearse(self, name: str, problem: Problem) -> None:
         constant = super().rehearse(name, problem)
         require(len(constant) == problem.K, f"{name} prepare(problem)", constant, "must return one number per arm")
 
-    def play(self, run: Run, problem: Problem, rng: np.random.Generator, lazy: bool | None = None) -> int:
-        lazy = self.monotone if lazy is None else lazy
-        return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy)
+    @property
+    def in_blocks(self) -> bool:
+        return self.monotone and self.bound is not engine.no_lower
 
-    def rises(self, run: Run, problem: Problem) -> bool:
-        """Whether no arm's index, as the run has left the arm, falls anywhere over the rounds of the run."""
-        constant, (n, sums, now) = _floats(self.prepare(problem)), run.state
-        for k in np.flatnonzero(n):
-            rounds = np.unique(np.geomspace(n[k] + 1, int(now.rounds), 64).astype(int)).tolist()
-            arm = n[k], *sums[:, k], constant[k], self.parameters
-            with np.errstate(all="ignore"):     # without compilation
-                values = np.array([self.rule(t, *arm) for t in rounds])
-                if (values[1:] < values[:-1] - engine.SLACK * np.abs(values[:-1])).any():
-                    return False
-        return True
+    @property
+    def bound(self) -> Callable:
+        """The lower bound of the index over a block of pulls."""
+        return engine.lower_of(self.rule) if self.regular else self.lower
+
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator, lazy: bool | None = None) -> int:
+        lazy, lower = self.monotone if lazy is None else lazy, self.bound
+        return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy, lower)
+
+    def broken(self, run: Run, problem: Problem) -> tuple[str, int] | None:
+        """A promise that does not hold and a round at which it breaks, looked for all along the outcomes of a run."""
+        constant, rounds = _floats(self.prepare(problem)), int(run.state.now.rounds)
+        in_blocks = self.in_blocks and not run.stacks.negative
+        with np.errstate(all="ignore"):     # without compilation
+            for k in np.flatnonzero(run.state.n).tolist():
+                pairs = run.stacks.pairs(k, int(run.state.n[k]))
+                sums = np.cumsum(np.hstack([pairs, pairs**2]), axis=0)
+                found = self._broken_by(sums, rounds, constant[k], in_blocks)
+                if found is not None:
+                    return found
+        return None
+
+    def _broken_by(self, sums, rounds, constant, in_blocks):
+        """`broken` for one arm; `sums` of rewards, costs and their squares after each of its pulls."""
+        def above(value, other):
+            return value > other + engine.SLACK * abs(other)
+
+        def at(t, n):
+            return self.rule(t, n, *sums[n - 1].tolist(), constant, self.parameters)
+
+        last = len(sums)
+        for n in np.unique(np.geomspace(1, last, 48).astype(int)).tolist():
+            times = np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(int)).tolist()
+            values = [at(t, n) for t in times]
+            for before, value, t in zip(values, values[1:], times[1:], strict=False):
+                if above(before, value):
+                    return "monotone", t
+            for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if in_blocks else ():
+                more = (sums[n + m - 1] - sums[n - 1]).tolist()
+                for t in times[::8]:
+                    least = self.bound(t, n, m, *sums[n - 1].tolist(), *more[:2], constant, self.parameters)
+                    for j in np.unique(np.linspace(0, m - 1, 8).astype(int)).tolist():
+                        if above(least, at(t + j, n + j)):
+                            return "regular", t + j
+        return None
 
 
 class ChoiceRule(Policy):
@@ -256,21 +299,27 @@ class IndexPolicy(IndexRule):
     params : sequence of float
         Reaches the index as its last argument.
     monotone : bool
-        Promise that the index of a resting arm never decreases with t: much faster, and checked against the
-        full scan in the first replication.
+        Promise that the index of a resting arm never decreases with t: much faster, and checked in the first
+        replication, along its outcomes and against the full scan.
     prepare : callable, optional
         From the `Problem` to the arms' constants, shape (K,); zeros by default.
+    regular : bool
+        Promise that the index also depends on t, n and the two means alone, never decreases with the mean reward, and
+        never increases with the mean cost nor, at the same means, with n: then runs of 1e12 rounds take seconds where
+        outcomes have finitely many values, and none is negative. Checked likewise.
 
     Examples
     --------
-    >>> mine = cb.IndexPolicy(cb.UCB1.rule, monotone=True, prepare=lambda problem: problem.cost_means)
+    >>> mine = cb.IndexPolicy(cb.UCB1.rule, monotone=True, regular=True, prepare=lambda problem: problem.cost_means)
     """
 
     def __init__(self, rule: Callable, params: ArrayLike = (), monotone: bool = False,
-                 prepare: Callable[[Problem], ArrayLike] | None = None):
+                 prepare: Callable[[Problem], ArrayLike] | None = None, regular: bool = False):
         _require_made_by("index", rule)
         _require_functions(prepare=prepare)
-        self.rule, self.monotone, self.params = rule, bool(monotone), _own_numbers("params", params)
+        require(monotone or not regular, "regular", regular, "only an index that is monotone can be regular, too")
+        self.rule, self.params = rule, _own_numbers("params", params)
+        self.monotone, self.regular = bool(monotone), bool(regular)
         if prepare is not None:
             self.prepare = prepare
 

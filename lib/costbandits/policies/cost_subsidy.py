@@ -20,8 +20,10 @@ import numpy as np
 
 from ..checks import ROUNDING, count, require, share
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, Run, checkpoint, pull
+from ..engine.loops import RUNNING, SHORTEST, Run, checkpoint, pull, pull_many
+from ..engine.search import SLACK
 from ..engine.state import new_record
+from ..engine.trees import KIND, LEAF, block, read_on, settle, skip, total
 from .base import Policy, Problem, require_known_costs
 
 
@@ -80,24 +82,92 @@ def reward_bounds(k, n, sums, width):
     return min(mean + beta, 1.0), max(mean - beta, 0.0)
 
 
+@nb.njit(error_model="numpy")
+def stays(arm, m, costs, n, sums, terms, arms):
+    """Whether an arm stays the cheapest feasible one while it is pulled m times, at these costs in all.
+
+    Bounds of all others rest. Its own mean reward is at least the rewards so far over n + m pulls, and its mean cost at
+    most all costs over n; a narrow miss by rounding must not decide.
+    """
+    i, width, part, worst = n[arm], terms.width, 1.0 - terms.alpha, 0.0
+    low = sums[0, arm] / (i + m)
+    upper, standard = min(low + sqrt(width / (i + m)), 1.0), low + sqrt(width / (i + m))
+    price = arms.price[arm]
+    if terms.unknown:
+        price = max((sums[1, arm] + costs) / i - sqrt(width / (i + m)), 0.0)
+    if terms.pessimistic:
+        standard = max(low - sqrt(width / i), 0.0)
+    for k in range(n.size):
+        if k != arm:
+            worst = max(worst, arms.lower[k] if terms.pessimistic else arms.upper[k])
+    if not upper > part * worst * (1.0 + SLACK):
+        return False
+    bar = part * max(min(standard, 1.0), worst) * (1.0 - SLACK)
+    for k in range(n.size):
+        if k != arm and arms.upper[k] >= bar:
+            equal = arms.price[k] == price and k > arm and (price == 0.0 or not terms.unknown)
+            if not (arms.price[k] > price or equal):
+                return False
+    return True
+
+
+@nb.njit(error_model="numpy")
+def pull_block(arm, m, n, sums, terms, arms, outcomes):
+    """Pull an arm up to m times at once if it stays the choice: how often, what is spent and collected."""
+    i, pool, row = n[arm], outcomes.pool, outcomes.at[arm] + n[arm]
+    if i == outcomes.filled[arm]:
+        size = block(arm, i, m, outcomes)
+        reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
+        if not stays(arm, size, cost, n, sums, terms, arms):
+            return 0, 0.0, 0.0
+        skip(arm, n, sums, outcomes)
+        return size, cost, reward
+    size, reward, cost = min(m, outcomes.filled[arm] - i), 0.0, 0.0
+    for j in range(row, row + size):
+        reward, cost = reward + pool[j, 0], cost + pool[j, 1]
+    if not stays(arm, size, cost, n, sums, terms, arms):
+        return 0, 0.0, 0.0
+    for _ in range(size):
+        pull(arm, n, sums, pool, outcomes.at)
+    return size, cost, reward
+
+
 @compiled_for()
 def by_bounds(terms, arms, outcomes, state, record, limits):
-    """Pull all arms in turn, then the cheapest one by the bounds of the round."""
-    pool, table, filled, shift = outcomes
+    """Pull all arms in turn, then the cheapest one by the bounds of the round.
+
+    An arm that has been pulled several times in a row is tried for as many pulls again at once (`stays`).
+    """
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     upper, lower, price = arms.upper, arms.lower, arms.price
     standard = lower if terms.pessimistic else upper
     alpha, width, unknown = terms.alpha, terms.width, terms.unknown
     K, status, last = n.size, RUNNING, limits.last_round
-    explored = K * terms.sweeps
+    explored, spell = K * terms.sweeps, 0
+    kinds = outcomes.arms[:, KIND:]
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
+            before, done = arm, 0
             arm = t % K if t < explored else cheapest(alpha, standard, upper, price)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
-            t, spent, collected = t + 1, spent + cost, collected + reward
-            going = spent < due and t < last and n[arm] < filled[arm]
+            spell = spell + 1 if arm == before and t > explored else 0
+            m = min(spell, last - t)
+            if m >= SHORTEST and (n[arm] < filled[arm] or (m >= LEAF and kinds[arm, 0] > 0 and kinds[arm, 1] > 0)):
+                done, cost, reward = pull_block(arm, m, n, sums, terms, arms, outcomes)
+                spell = min(2 * spell, n[arm]) if done > 0 else spell // 4
+            if done == 0:
+                if n[arm] == filled[arm]:
+                    read_on(arm, n, sums, outcomes)
+                    if n[arm] == filled[arm]:
+                        break
+                reward, cost = pull(arm, n, sums, pool, at)
+                done = 1
+            t, spent, collected = t + done, spent + cost, collected + reward
+            if n[arm] == filled[arm]:
+                settle(arm, sums, outcomes.arms, outcomes.laws, outcomes.counts)
+            going = spent < due and t < last
             upper[arm], lower[arm] = reward_bounds(arm, n, sums, width)
             if unknown:
                 price[arm] = lowest_price(arm, n, sums, width)
@@ -108,7 +178,7 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
 @compiled_for()
 def by_draws(terms, arms, rng, outcomes, state, record, limits):
     """Pull each arm once, then the cheapest one by a draw of each from its posterior."""
-    pool, table, filled, shift = outcomes
+    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     drawn, price, won = arms.upper, arms.price, arms.won
     alpha, width, unknown, gaussian = terms.alpha, terms.width, terms.unknown, terms.gaussian
@@ -123,7 +193,7 @@ def by_draws(terms, arms, rng, outcomes, state, record, limits):
                 else:
                     drawn[k] = rng.beta(won[k] + 1.0, n[k] - won[k] + 1.0)
             arm = t if t < K else cheapest(alpha, drawn, drawn, price)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
+            reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             if not gaussian:
@@ -232,7 +302,6 @@ SPELL = np.dtype([("arm", "i8"), ("until", "i8")])
 @compiled_for()
 def by_spells(terms, arms, spell, outcomes, state, record, limits):
     """Pull an arm until some round without asking again."""
-    pool, table, filled, shift = outcomes
     n, sums, now = state
     status, last, arm, until = RUNNING, limits.last_round, spell.arm, spell.until
     explored = n.size * terms.sweeps if terms.once else 0
@@ -247,9 +316,10 @@ def by_spells(terms, arms, spell, outcomes, state, record, limits):
                     arm, until = commit(n, sums, terms, arms), terms.horizon
                 else:
                     arm, until = pairwise(t + 1, n, sums, terms, arms)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
-            t, spent, collected = t + 1, spent + cost, collected + reward
-            going = spent < due and t < last and n[arm] < filled[arm]
+            before = n[arm]
+            spent, collected = pull_many(arm, min(until, last) - t, spent, collected, due, n, sums, outcomes)
+            t += n[arm] - before
+            going = spent < due and t < last and n[arm] > before
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     spell.arm, spell.until = arm, until
     return status
@@ -271,14 +341,15 @@ def _one_of(*allowed):
 
 
 _CHECKS = {"alpha": share, "costs": _one_of("known", "unknown"), "posterior": _one_of("beta", "gaussian"),
-           "exploration_pulls": lambda name, value: value is None or count(name, value)}
+           "exploration_pulls": lambda name, value: value is None or count(name, value),
+           "naive": lambda name, value: require(isinstance(value, bool), name, value, "must be True or False")}
 
 
 class _Subsidy(Policy):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
 
     support = (0.0, 1.0)
-    loop = staticmethod(by_bounds)
+    in_blocks = True
     # Where it has no such field: every arm is good enough, one sweep, known costs.
     alpha, exploration_pulls, costs, posterior = 1.0, 1, "known", None
     pessimistic = once = False
@@ -303,11 +374,11 @@ class _Subsidy(Policy):
                       self.once, self.posterior == "gaussian")
         if self.costs == "known":
             arms.price[:] = problem.cost_means
-        return run.play(self.loop, terms, arms, *self.extra(rng))
+        return self.pull_all(run, terms, arms, rng)
 
-    def extra(self, rng: np.random.Generator) -> tuple:
-        """What else the kernel takes."""
-        return ()
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        """Play the run with the kernel of the policy."""
+        return run.play(by_bounds, terms, arms)
 
 
 @dataclass(frozen=True)
@@ -344,20 +415,30 @@ class CSTS(_Subsidy):
         around the mean with variance 1/n (Theorem 1).
     costs : {"known", "unknown"}
         Unknown costs as in `CSUCB`; the paper has none for CS-TS.
+    naive : bool
+        Draw every arm in every round, as the definition says. By default the same law is played with few draws
+        (`subsidy_thompson`); the two use their random numbers differently, so runs agree in distribution and not one
+        by one.
 
     Examples
     --------
     >>> cb.CSTS(0.1, posterior="gaussian")
-    CSTS(alpha=0.1, posterior='gaussian', costs='known')
+    CSTS(alpha=0.1, posterior='gaussian', costs='known', naive=False)
     """
 
     alpha: float
     posterior: str = "beta"
     costs: str = "known"
-    loop = staticmethod(by_draws)
+    naive: bool = False
+    in_blocks = False
 
-    def extra(self, rng: np.random.Generator) -> tuple:
-        return (rng,)
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        # Imported here, as it builds on this module.
+        from .subsidy_thompson import Tuning, bells, sampler
+
+        if self.naive:
+            return run.play(by_draws, terms, arms, rng)
+        return run.play(bells, terms, Tuning(), *sampler(arms.price), rng)
 
 
 @dataclass(frozen=True)
@@ -391,10 +472,8 @@ class CSETC(_Subsidy):
 class _InSpells(_Subsidy):
     """A policy that pulls an arm many times in a row."""
 
-    loop = staticmethod(by_spells)
-
-    def extra(self, rng: np.random.Generator) -> tuple:
-        return (new_record(SPELL),)
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        return run.play(by_spells, terms, arms, new_record(SPELL))
 
 
 @dataclass(frozen=True)

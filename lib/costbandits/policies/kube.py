@@ -14,25 +14,31 @@ import numba as nb
 import numpy as np
 from numba import types as T
 
-from ..checks import number, positive, require
+from ..checks import number, positive, require, rounding
 from ..engine.compilation import around
 from ..engine.loops import (
+    FAR,
     INDEX,
+    LOWER,
     RUNNING,
-    SEARCH,
     Run,
     all_affordable_below,
     checkpoint,
     end_run,
     kernel,
-    lazy_argmax,
+    lower_of,
+    no_lower,
     pull,
-    with_slack,
+    pull_many,
 )
+from ..engine.search import lazy_argmax, lent, new_search, pulled
 from ..engine.state import new_record
+from ..engine.thinning import CLOCK, look_ahead
+from ..engine.trees import KIND, TYPED, read_on, settle
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_known_costs
 
 _floats, _ints = T.float64[::1], T.int64[::1]
+MANY = 16           # pulls that are worth a call of `pull_many`
 
 
 @index
@@ -84,55 +90,127 @@ def fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts):
 
 
 @nb.njit(error_model="numpy")
-def draw(u, kinds, arms, counts):
-    """The item at the share u of the filling."""
-    at, i = u * counts[:kinds].sum(), 0
+def item(at, arms, counts):
+    """The arm of item `at` of a filling, counted from 0."""
+    i = 0
     while at >= counts[i]:
         at -= counts[i]
         i += 1
     return arms[i]
 
 
-@kernel(T.FunctionType(INDEX), _floats, _floats, nb.typeof(new_record(SEARCH)), _floats, _ints, _floats, T.npy_rng)
-def by_filling(index, costs, params, search, bound, arms, counts, rng, outcomes, state, record, limits):
+@nb.njit(error_model="numpy")
+def any_item(index, t, spent, ceiling, n, sums, costs, params, arms, counts, rng):
+    """An item of the filling; -1 if it is empty. An arm that was never pulled is not left to chance."""
+    kinds = fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts)
+    if kinds > 1 and n[arms[0]] > 0:
+        return item(rng.random() * counts[:kinds].sum(), arms, counts)
+    return arms[0] if kinds > 0 else -1
+
+
+@nb.njit(error_model="numpy")
+def shares(left, cost, least):
+    """How often the leader fits into what is left of the budget, and how many other items the rest has room for."""
+    often = floor(left / cost)
+    return often, max(floor((left - often * cost) / least), 0.0)
+
+
+@nb.njit(error_model="numpy")
+def watch(clock, rng, t, arm, left, cost, least):
+    """Set the clock to the next round that may draw another item than the leader's.
+
+    While only the leader is pulled, it has one item less in each round, and the rest stays what it is.
+    """
+    often, others = shares(left, cost, least)
+    stretch = max(often // 2, 1.0)
+    look_ahead(clock, rng, t, np.int64(stretch), others / (often - stretch + 1.0 + others))
+    clock.arm = arm
+
+
+@nb.njit(error_model="numpy")
+def item_of_candidate(index, t, spent, ceiling, least, n, sums, costs, params, clock, arms, counts, rng):
+    """An item of the filling, given that round t + 1 is a candidate: the leader's, unless the candidate is accepted."""
+    arm, u = clock.arm, rng.random() * clock.rate
+    often, others = shares(ceiling - spent, costs[arm], least)
+    if u * (often + others) < others:
+        kinds = fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts)
+        at = u * counts[:kinds].sum()
+        if at < counts[1:kinds].sum():
+            return item(at, arms[1:], counts[1:])
+    return arm
+
+
+@nb.njit(error_model="numpy")
+def safe_pulls(lower, t, arm, value, most, n, sums, costs, params):
+    """For how many pulls the leader is sure to stay above `most`, whatever it pays; 1 if they are few or not known.
+
+    Its density is at least (n / (n + m)) of what it is now after m pulls, and twice that is tried first.
+    """
+    i = n[arm]
+    m = np.int64(min(2.0 * i * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
+    for _ in range(2):
+        if m >= MANY and lower(t + 1, i, m, sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], 0.0,
+                               m * costs[arm], costs[arm], params) > most:
+            return m
+        m >>= 1
+    return 1
+
+
+@kernel(T.FunctionType(INDEX), T.FunctionType(LOWER), _floats, _floats, *map(nb.typeof, new_search(1)),
+        nb.typeof(new_record(CLOCK)), _ints, _floats, T.npy_rng)
+def by_filling(index, lower, costs, params, search, tree, bounds, clock, arms, counts, rng, outcomes, state, record,
+               limits):
     """Pull an arm drawn from the filling; only as much of the filling is worked out as the draw depends on.
 
     The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
-    at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are.
+    at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are. The rounds in which it
+    may not are found by thinning; in between the densest arm is pulled many times at once where it stays ahead.
     """
-    pool, table, filled, shift = outcomes
-    n, sums, now = state
+    pool, at, filled, kinds = outcomes.pool, outcomes.at, outcomes.filled, outcomes.arms
+    n, sums, now = lent(state.n), lent(state.sums), state.now
+    costs, params, tree, bounds = lent(costs), lent(params), lent(tree), lent(bounds)
     last, max_cost, ceiling, _ = limits
     status, pause, least = RUNNING, all_affordable_below(max_cost, ceiling), costs.min()
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
-        going, due = True, record.due[now.checkpoint]
+        going, sure, due = True, spent < pause, record.due[now.checkpoint]
+        due = min(due, pause) if sure else due
         while going:
-            sure, u = spent < pause, -1.0
+            arm, m = search.leader, 1
             if sure:
-                arm = search.leader
-                if not (t < search.expires and index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm],
-                                                     sums[3, arm], costs[arm], params) > search.rival_bound):
-                    arm = lazy_argmax(index, t, search, bound, n, sums, costs, params, last)
-                often = floor((ceiling - spent) / costs[arm])
-                rest = ceiling - spent - often * costs[arm]
-                if n[arm] > 0 and rest >= least:
-                    u = rng.random()
-                    sure = u * (often + floor(rest / least)) < often
-            if not sure:
-                kinds = fill(index, t, spent, ceiling, n, sums, costs, params, arms, counts)
-                if kinds == 0:
-                    return end_run(t, spent, collected, state, record)
-                arm = arms[0]
-                if n[arm] > 0 and kinds > 1:
-                    arm = draw(u if u >= 0.0 else rng.random(), kinds, arms, counts)
-            reward, cost = pull(arm, n, sums, pool, table, shift)
-            t, spent, collected = t + 1, spent + cost, collected + reward
-            going = spent < due and t < last and n[arm] < filled[arm]
+                value = index(t + 1, n[arm], sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], costs[arm], params)
+                ahead = t < search.expires and value > search.rival_bound
+                if not ahead:
+                    arm = lazy_argmax(index, t, search, tree, bounds, n, sums, costs, params, last)
+                if n[arm] > 0:
+                    if arm != clock.arm or t >= clock.until:
+                        watch(clock, rng, t, arm, ceiling - spent, costs[arm], least)
+                    if t == clock.candidate:
+                        arm = item_of_candidate(index, t, spent, ceiling, least, n, sums, costs, params, clock, arms,
+                                                counts, rng)
+                    elif ahead:
+                        m = safe_pulls(lower, t, arm, value, search.rival_bound, n, sums, costs, params)
+                        m = min(m, search.expires - t, clock.candidate - t, last - t)
+            else:
+                arm = any_item(index, t, spent, ceiling, n, sums, costs, params, arms, counts, rng)
+                if arm < 0:
+                    return end_run(t, state, record)
+            i = n[arm]
+            if m >= MANY:
+                spent, collected = pull_many(arm, m, spent, collected, due, n, sums, outcomes)
+            else:
+                if i == filled[arm]:
+                    read_on(arm, n, sums, outcomes)
+                reward, cost = pull(arm, n, sums, pool, at)
+                spent, collected = spent + cost, collected + reward
+                if n[arm] == filled[arm]:
+                    settle(arm, sums, kinds, outcomes.laws, outcomes.counts)
+            t += n[arm] - i
+            # At a leaf's border an arm whose outcomes are counted may be pulled by blocks; any other reads on.
+            going = spent < due and t < last and (n[arm] < filled[arm]
+                                                  or (kinds[arm, KIND] > 0 and kinds[arm, KIND + 1] > 0))
             if arm != search.leader:
-                bound[arm] = with_slack(index(search.expires, n[arm], sums[0, arm], sums[1, arm], sums[2, arm],
-                                              sums[3, arm], costs[arm], params)) if search.expires > 0 else inf
-                search.rival_bound = max(search.rival_bound, bound[arm])
+                pulled(arm, search, tree, bounds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 
@@ -149,6 +227,7 @@ class KUBE(FractionalKUBE):
 
     loop = staticmethod(by_filling)
     monotone = False       # promises nothing to the engine: it has a pull loop of its own
+    in_blocks = True
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
@@ -156,8 +235,9 @@ class KUBE(FractionalKUBE):
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         costs, K = self.prepare(problem), problem.K
-        return run.play(around(self.loop, self.rule), costs, self.parameters, *run.search(), np.zeros(K, np.int64),
-                        np.zeros(K), rng)
+        lower = no_lower if run.stacks.negative else lower_of(self.rule)
+        return run.play(around(self.loop, self.rule, lower), costs, self.parameters, *run.search(), new_record(CLOCK),
+                        np.zeros(K, np.int64), np.zeros(K), rng)
 
 
 @choose
@@ -187,6 +267,92 @@ def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memor
     return arm
 
 
+@nb.njit(error_model="numpy")
+def sweeps(t, spent, due, explore, last, n, costs, outcomes):
+    """How many whole sweeps are sure to end before anything happens, and through how many arms: those that still fit.
+
+    None becomes too expensive on the way, no checkpoint is reached, and no law need be sampled in Python.
+    """
+    fit, total = 0, 0.0
+    for k in range(n.size):
+        if spent + costs[k] <= explore:
+            fit, total = fit + 1, total + costs[k]
+    m = np.int64(min((min(due, explore) - spent) / total, FAR)) - 1 if fit > 0 else 0
+    for k in range(n.size):
+        if outcomes.arms[k, KIND] == TYPED:
+            m = min(m, outcomes.filled[k] - n[k] - 1)
+    return min(m, (last - t) // max(fit, 1)), fit
+
+
+@nb.njit(error_model="numpy")
+def sweep(m, spent, explore, n, sums, costs, outcomes):
+    """Pull every arm that fits m times; what is spent and collected."""
+    paid, gained = 0.0, 0.0
+    for k in range(n.size):
+        if spent + costs[k] <= explore:
+            paid, gained = pull_many(k, m, paid, gained, inf, n, sums, outcomes)
+    return spent + paid, gained
+
+
+@nb.njit(error_model="numpy")
+def next_that_fits(at, spent, explore, costs):
+    """The first position from `at` on, past the last one to the first, of an arm that fits; -1 if none does."""
+    for i in range(costs.size):
+        k = (at + i) % costs.size
+        if spent + costs[k] <= explore:
+            return k
+    return -1
+
+
+@nb.njit(error_model="numpy")
+def densest_that_fits(spent, ceiling, costs, density):
+    """The densest arm that fits, ties to the lowest position; -1 if none does."""
+    arm = -1
+    for k in range(costs.size):
+        if spent + costs[k] <= ceiling and (arm < 0 or density[k] > density[arm]):
+            arm = k
+    return arm
+
+
+@kernel(T.float64, _floats, _floats, _ints)
+def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
+    """The same arms as `epsilon_first`: whole sweeps arm by arm, then the densest arm as often as it fits.
+
+    `place`: where the sweep goes on, -1 when exploring is over. What is spent is summed in another order than pull by
+    pull; what `explore` and the ceiling leave for rounding covers that.
+    """
+    n, sums, now = state
+    last, _, ceiling, _ = limits
+    status, t, spent, collected = RUNNING, now.rounds, now.spent, now.reward
+    while status == RUNNING:
+        going, due, arm = True, record.due[now.checkpoint], 0
+        while going:
+            arm, m, fit = -1, 1, 0
+            if place[0] >= 0:
+                m, fit = sweeps(t, spent, due, explore, last, n, costs, outcomes)
+                if m > 0:
+                    spent, gained = sweep(m, spent, explore, n, sums, costs, outcomes)
+                    t, collected = t + m * fit, collected + gained
+                    arm, going = 0, t < last
+                    continue
+                arm, m = next_that_fits(place[0], spent, explore, costs), 1
+                place[0] = arm + 1 if arm >= 0 else -1
+                if arm < 0:
+                    for k in range(n.size):     # estimates freeze here; an arm never pulled comes last
+                        density[k] = sums[0, k] / n[k] / costs[k] if n[k] > 0 else -inf
+            if arm < 0:
+                arm = densest_that_fits(spent, ceiling, costs, density)
+                if arm < 0:
+                    return end_run(t, state, record)
+                m = np.int64(min((ceiling - spent) / costs[arm], FAR)) - 1
+            i = n[arm]
+            spent, collected = pull_many(arm, min(max(m, 1), last - t), spent, collected, due, n, sums, outcomes)
+            t += n[arm] - i
+            going = spent < due and t < last and (n[arm] < outcomes.filled[arm] or outcomes.arms[arm, KIND] != TYPED)
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+    return status
+
+
 @dataclass(frozen=True)
 class EpsilonFirst(ChoiceRule):
     """Epsilon-first: sweeps through all arms with a share epsilon of the budget, then the greedy filling of the rest.
@@ -201,6 +367,7 @@ class EpsilonFirst(ChoiceRule):
 
     epsilon: float
     rule = staticmethod(epsilon_first)
+    in_blocks = True
 
     def __post_init__(self):
         allowed = "must be a number in (0, 1)"
@@ -211,7 +378,12 @@ class EpsilonFirst(ChoiceRule):
         require(problem.hard, "stop", "no hard budget", "EpsilonFirst needs HardBudget(total)")
 
     def prepare(self, problem: Problem) -> np.ndarray:
-        return np.concatenate([[self.epsilon * problem.budget, problem.budget], problem.cost_means])
+        parts = self.epsilon * problem.budget, problem.budget
+        return np.concatenate([[part + rounding(part) for part in parts], problem.cost_means])
 
     def memory(self, K: int) -> int:
         return K + 3
+
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
+        explore, _, *costs = self.prepare(problem).tolist()
+        return run.play(by_sweeps, explore, np.array(costs), np.empty(problem.K), np.zeros(1, np.int64))

@@ -3,16 +3,40 @@
 Xia et al., "Thompson Sampling for Budgeted Multi-Armed Bandits" (2015). Each arm's mean reward and cost have Beta
 posteriors R ~ Beta(a, b) and C ~ Beta(c, d); a round draws V = R/C of every arm and pulls the largest.
 
-The second half plays by the same law with few draws ("Chernoff bells"; to our knowledge not published before). For a
-threshold theta and an exponent s in (-a, c) the density of (R, C) is f = M(s) V^-s f_s, where f_s is the density of
-Beta(a + s, b) x Beta(c - s, d) and M(s) = E[V^s]. So on {V > theta} (s > 0) or {V < theta} (s < 0) f is at most
-q f_s, with Chernoff's bound q = M(s) theta^-s: with probability q a "bell" rings, V is drawn from f_s, and it is
+The second half plays by the same law with few draws ("Chernoff bells"; to our knowledge not published before), and its
+cost grows with the decisions, not with the rounds.
+
+Bells. For a threshold theta and an exponent s in (-a, c) the density of (R, C) is f = M(s) V^-s f_s, where f_s is the
+density of Beta(a + s, b) x Beta(c - s, d) and M(s) = E[V^s]. So on {V > theta} (s > 0) or {V < theta} (s < 0) f is at
+most q f_s, with Chernoff's bound q = M(s) theta^-s: with probability q a "bell" rings, V is drawn from f_s, and it is
 kept with probability (V/theta)^-s if it lies on that side. What is kept has the law of V there; else V lies on the
-other side. The posterior of a resting arm does not change, so the round of its next bell is drawn once and waited for.
+other side. This holds for whatever q is used: an error in q changes the law by as much, relatively, and no more.
+
+Waiting. One arm, the leader, has a bell for falling below theta; its rivals have bells for rising above it. If no bell
+rings in a round, the leader is pulled. The posterior of a resting arm does not change, so the round of its next bell is
+drawn once and waited for. The leader's chance q changes with every pull. So its bell has a cap, some number of at least
+q. Its *candidates* come at the rate of the cap, whose next round is drawn once, too; in that round the bell rings with
+probability q/cap, with q as it is then. That is the law of a bell that rings with probability q in every round, as long
+as q does not exceed the cap. At the first pull after which it does, there is a new cap and a new wait.
+
+Blocks. Of a block of m pulls the totals are known before their order is. A success of the leader's reward lowers q.
+One of its cost multiplies q by (c - s)/c at most, and each pull by N^2/(N^2 - s^2) at most, with N = a + b: these
+factors fall as c and N grow. So within a block with Y successes of the cost, in whatever order, q never exceeds
+q ((c - s)/c)^Y (N^2/(N^2 - s^2))^m. If that is at most the cap, and no bell or candidate, budget, checkpoint or last
+round is reached within the block, then each of its rounds would have pulled the leader, and it is pulled as a whole.
+Else half of it is tried, down to single pulls. Fractional outcomes become Bernoulli trials: Y is at most the number of
+outcomes that are not 0, and those with the same value succeed as a binomial number says.
+
+Why that is exact. Waits are geometric, and a geometric wait may be drawn anew at any moment that is decided by what has
+been revealed so far (it has no memory), but never because of a wait that is not over. They are drawn anew when a bell
+or candidate has come, when q exceeds the cap, when a rival was pulled, after so much work, and at a round that was
+fixed at the last refresh. Blocks end before waits do, so how a run is cut into blocks depends on the waits; but when
+something is drawn anew does not depend on how the run is cut. With outcomes 0 and 1 a run is even the same, pull for
+pull, as one without blocks.
 """
 
 from dataclasses import dataclass
-from math import exp, inf, lgamma, log, log1p, sqrt
+from math import exp, frexp, inf, ldexp, log, log1p, sqrt
 from typing import NamedTuple
 
 import numba as nb
@@ -20,8 +44,9 @@ import numpy as np
 
 from ..checks import require
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, Run, checkpoint, pull
+from ..engine.loops import RUNNING, SLACK, Run, checkpoint
 from ..engine.state import new_record
+from ..engine.trees import KIND, LEAF, block, read_on, settle, skip, total
 from .base import ChoiceRule, Problem, choose, require_soft
 
 
@@ -45,20 +70,24 @@ def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
 
 
 # State of an arm, one row each: its posteriors, its tilt, the probability q that its bell rings in a round, the round
-# at which it rings next (the leader's bell has none, it is asked in every round), and -log(1 - q).
+# at which it rings next (the leader's: of its next candidate), and -log(1 - q) (the leader's: of its cap).
 A, B, C, D, TILT, CHANCE, BELL, RATE = range(8)
-# State of a run: the leader, the threshold, the round of its rivals' first bell, pairs drawn since a refresh.
-RACE = np.dtype([("leader", "i8"), ("theta", "f8"), ("ring", "f8"), ("work", "f8")])
+# State of a run: the leader, the threshold, the leader's cap, pairs drawn since the last refresh, the last round before
+# the next one, and the first round in which a bell rings, a candidate comes or a refresh is due.
+RACE = np.dtype([("leader", "i8"), ("theta", "f8"), ("cap", "f8"), ("work", "f8"), ("until", "f8"), ("ring", "f8")])
 
 
 class Tuning(NamedTuple):
     """What only speed depends on; the law is exact for all values."""
 
-    depth: float = 3.2      # how far below the leader's centre theta lies, in standard errors
+    depth: float = 3.2      # how far below the leader's centre theta lies, in standard errors; more after STEADY pulls
     loud: float = 0.95      # above this probability a bell is not worth having
     lazy: float = 24.0      # after so many pairs drawn per arm leader and theta are chosen anew
+    room: float = 1.5       # the leader's cap is at least so many times its chance,
+    calm: float = 0.06      # and at least this, divided by the root of its pulls
 
 
+STEADY = 7.0            # logarithm of a number of pulls
 INFINITE = np.float64(inf).view(np.int64)
 
 
@@ -72,6 +101,56 @@ def state(K: int) -> tuple[np.ndarray, np.record, np.ndarray]:
 
 
 @nb.njit(error_model="numpy")
+def excess(x, y, z):
+    """x y - z, as if without rounding of the product (Dekker)."""
+    product, u, v = x * y, 134217729.0 * x, 134217729.0 * y
+    x1, y1 = u - (u - x), v - (v - y)
+    x2, y2 = x - x1, y - y1
+    return (product - z) + (((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2)
+
+
+@nb.njit(error_model="numpy")
+def bent(u):
+    """log(1 + u) - u, to full relative precision."""
+    if abs(u) > 0.2:
+        return log1p(u) - u
+    v = u / (2.0 + u)       # log(1 + u) is 2 artanh(v)
+    w = v * v
+    more = w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11 + w * (1 / 13 + w * (1 / 15))))))
+    return v * (2.0 * w * (1 / 3 + more) - u)
+
+
+@nb.njit(error_model="numpy")
+def tail(x):
+    """What Stirling's formula (x - 1/2) log x - x + log(2 pi)/2 lacks of log Gamma(x)."""
+    y, product = x, 1.0
+    while y < 8.0:
+        product *= y
+        y += 1.0
+    z = 1.0 / y
+    w = z * z
+    found = z * (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w * (1 / 1188 - w * (691 / 360360))))))
+    if y > x:
+        found += (y - 0.5) * log(y) - (x - 0.5) * log(x) - (y - x) - log(product)
+    return found
+
+
+@nb.njit(error_model="numpy")
+def bound(a, b, c, d, s, theta):
+    """Chernoff's M(s) theta^-s, for a + b = c + d, relatively to 1e-9 even after 1e13 pulls.
+
+    By Stirling's formula for its Gammas, in differences that do not cancel. What is multiplied by s is the logarithm of
+    (a + s)(N - s) / (theta (c - s)(N + s)), which is close to 0 where s is close to the saddle point.
+    """
+    N = a + b
+    away = s * (b + theta * d) - N * excess(theta, c, a) + (theta - 1.0) * s * s
+    return exp(s * log1p(away / (theta * (c - s) * (N + s)))
+               + (a - 0.5) * bent(s / a) + (c - 0.5) * bent(-s / c) - (N - 0.5) * log1p(-(s / N)**2)
+               + 0.5 * s * (1.0 / c - 1.0 / a)
+               + tail(a + s) - tail(a) + tail(c - s) - tail(c) + 2.0 * tail(N) - tail(N + s) - tail(N - s))
+
+
+@nb.njit(error_model="numpy")
 def chernoff(a, b, c, d, theta, side):
     """Exponent s and Chernoff's bound q on P(V > theta) (side = 1) or P(V < theta) (side = -1); (0, 1) if s misses.
 
@@ -81,9 +160,10 @@ def chernoff(a, b, c, d, theta, side):
     N, third = a + b, 1.0 / 3.0
     h, m = (N - third) * (theta * (c - third) - (a - third)), b + theta * d
     s = 2.0 * h / (m + sqrt(max(m * m + 4.0 * (theta - 1.0) * h, 0.0)))
-    q = exp(lgamma(a + s) - lgamma(a) + lgamma(c - s) - lgamma(c) + 2.0 * lgamma(N) - lgamma(N + s) - lgamma(N - s)
-            - s * log(theta))
-    return (s, q) if s * side > 0.0 and q < 1.0 else (0.0, 1.0)
+    if not s * side > 0.0:
+        return 0.0, 1.0
+    q = bound(a, b, c, d, s, theta)
+    return (s, q) if q < 1.0 else (0.0, 1.0)
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -103,9 +183,8 @@ def kept(shape, z):
 
 
 @nb.njit(error_model="numpy")
-def draw(arm, tilt, arms, rng):
-    """V from f_tilt: a Beta is a share of two Gammas. All four are kept or refused by one uniform number."""
-    a, b, c, d = arms[A, arm] + tilt, arms[B, arm], arms[C, arm] - tilt, arms[D, arm]
+def draw(a, b, c, d, rng):
+    """V = R/C of a posterior: a Beta is a share of two Gammas. All four are kept or refused by one uniform number."""
     if a < 1.0 or c < 1.0:
         return rng.beta(a, b) / rng.beta(c, d)
     while True:
@@ -117,46 +196,46 @@ def draw(arm, tilt, arms, rng):
                 return w * (y + z) / (y * (w + x))
 
 
-@nb.njit(inline="always", error_model="numpy")
-def knock(arm, theta, arms, rng):
-    """Draw V at the ringing of the arm's bell; 0 for a false alarm."""
-    s = arms[TILT, arm]
-    V = draw(arm, s, arms, rng)
+@nb.njit(error_model="numpy")
+def knock(a, b, c, d, s, theta, rng):
+    """Draw V at the ringing of a bell; 0 for a false alarm."""
+    V = draw(a + s, b, c - s, d, rng)
     if s != 0.0 and not 0.0 < s * log(V / theta) < rng.standard_exponential():
         V = 0.0
     return V
 
 
-@nb.njit(inline="always", error_model="numpy")
-def pace(arm, arms):
-    """Keep what `wind` needs of the arm's chance: it winds far more often than chances change."""
-    if arms[TILT, arm] != 0.0:
-        arms[RATE, arm] = max(-log1p(-arms[CHANCE, arm]), 1e-300)
+@nb.njit(error_model="numpy")
+def rate_of(q):
+    """-log(1 - q): a bell that rings with probability q waits for floor(exponential/rate) rounds before that."""
+    return inf if q == 1.0 else max(-log1p(-q), 1e-300)
 
 
 @nb.njit(inline="always", error_model="numpy")
-def wind(arm, t, arms, rng):
-    """When the bell rings next: after a geometric number of rounds, or in every round if the arm has no tilt."""
-    if arms[TILT, arm] == 0.0:
-        arms[BELL, arm] = t + 1.0
-    else:
-        arms[BELL, arm] = t + 1.0 + np.floor(rng.standard_exponential() / arms[RATE, arm])
+def wait(rate, rng):
+    """In how many rounds a bell rings, from 1."""
+    return 1.0 + np.floor(rng.standard_exponential() / rate)
 
 
 @nb.njit(inline="always", error_model="numpy")
-def learn(arm, x, y, loud, arms):
-    """Posteriors after one more trial each, and M(s) theta^-s of the new ones; True if the tilt is given up."""
-    a, c, s, N = arms[A, arm], arms[C, arm], arms[TILT, arm], arms[A, arm] + arms[B, arm]
-    arms[A, arm] += x
-    arms[B, arm] += 1.0 - x
-    arms[C, arm] += y
-    arms[D, arm] += 1.0 - y
-    if s != 0.0:
-        arms[CHANCE, arm] *= (a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))
-        if arms[CHANCE, arm] > loud:
-            arms[TILT, arm], arms[CHANCE, arm] = 0.0, 1.0
-            return True
-    return False
+def gain(a, c, N, s, x, y):
+    """What a trial each, x and y, multiplies M(s) theta^-s by."""
+    return (a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))
+
+
+@nb.njit(error_model="numpy")
+def cover(t, tuning, arms, race, rng):
+    """A new cap on the leader's chance, and the round of its next candidate after t.
+
+    Caps are powers of 2, so what rounding does to the chance does not reach the waits.
+    """
+    k = race.leader
+    race.cap = 1.0
+    if arms[TILT, k] != 0.0:
+        least = max(tuning.room * arms[CHANCE, k], tuning.calm / sqrt(arms[A, k] + arms[B, k]))
+        race.cap = min(ldexp(1.0, frexp(least)[1]), tuning.loud)
+    arms[RATE, k] = rate_of(race.cap)
+    arms[BELL, k] = t + wait(arms[RATE, k], rng)
 
 
 @nb.njit(error_model="numpy")
@@ -165,17 +244,21 @@ def refresh(t, tuning, arms, race, rng):
     leader, theta = 0, -inf
     for k in range(arms.shape[1]):
         a, b, c, d = arms[A, k], arms[B, k], arms[C, k], arms[D, k]
-        low = a / c * exp(-tuning.depth * sqrt((b / a + d / c) / (a + b + 1.0)))
+        depth = tuning.depth * sqrt(max(log(a + b) / STEADY, 1.0))
+        low = a / c * exp(-depth * sqrt((b / a + d / c) / (a + b + 1.0)))
         if low > theta:
             leader, theta = k, low
+    race.leader, race.theta, race.work = leader, theta, 0.0
+    race.until = t + 1.0 + np.floor(0.3 * (arms[A, leader] + arms[B, leader]))
     for k in range(arms.shape[1]):
         side = -1 if k == leader else 1
         s, q = chernoff(arms[A, k], arms[B, k], arms[C, k], arms[D, k], theta, side)
         arms[TILT, k], arms[CHANCE, k] = (s, q) if q <= tuning.loud else (0.0, 1.0)
-        pace(k, arms)
-        wind(k, t, arms, rng)
-    arms[BELL, leader] = inf
-    race.leader, race.theta, race.ring, race.work = leader, theta, arms[BELL].min(), 0.0
+        if k != leader:
+            arms[RATE, k] = rate_of(arms[CHANCE, k])
+            arms[BELL, k] = t + wait(arms[RATE, k], rng)
+    cover(t, tuning, arms, race, rng)
+    race.ring = min(arms[BELL].min(), race.until + 1.0)
 
 
 @nb.njit(error_model="numpy")
@@ -192,77 +275,169 @@ def contest(t, low_rang, arms, race, rung, rng):
     """The arm with the largest V in round t, in which some bell has rung."""
     leader, theta, bells, heard = race.leader, race.theta, arms[BELL], 0
     drawn = int(low_rang)
-    x = knock(leader, theta, arms, rng) if low_rang else 0.0
-    while x == 0.0:                                  # silent, or a false alarm: above theta
-        V = draw(leader, 0.0, arms, rng)
-        x = V if V > theta else 0.0
-        drawn += 1
+    a, b, c, d, s = arms[A, leader], arms[B, leader], arms[C, leader], arms[D, leader], arms[TILT, leader]
+    x = knock(a, b, c, d, s, theta, rng) if low_rang else 0.0
     for k in range(len(bells)):
         rung[heard] = k
         heard += bells[k] <= t
     ring = next_bell(t, bells)
+    while x == 0.0:                                  # silent, or a false alarm: above theta
+        V = draw(a, b, c, d, rng)
+        x = V if V > theta else 0.0
+        drawn += 1
     arm, best = leader, x
     if x > theta:
         room = log(x / theta)
         for i in range(heard):
             # V is kept with probability (V/theta)^-s: not worth drawing if nothing above `best` would be.
             k, kept = rung[i], rng.standard_exponential()
-            if arms[TILT, k] * room < kept:
-                V = draw(k, arms[TILT, k], arms, rng)
+            s = arms[TILT, k]
+            if s * room < kept:
+                V = draw(arms[A, k] + s, arms[B, k], arms[C, k] - s, arms[D, k], rng)
                 drawn += 1
-                if V > best and arms[TILT, k] * log(V / theta) < kept:
+                if V > best and s * log(V / theta) < kept:
                     arm, best, room = k, V, log(V / theta)
-            wind(k, t, arms, rng)
+            bells[k] = t + wait(arms[RATE, k], rng)
             ring = min(ring, bells[k])
     else:
         for k in range(len(bells)):
-            V = 0.0
+            a, b, c, d, V = arms[A, k], arms[B, k], arms[C, k], arms[D, k], 0.0
             if bells[k] <= t:
-                V = knock(k, theta, arms, rng)
+                V = knock(a, b, c, d, arms[TILT, k], theta, rng)
                 drawn += 1
-                wind(k, t, arms, rng)
+                bells[k] = t + wait(arms[RATE, k], rng)
                 ring = min(ring, bells[k])
             while V == 0.0 and k != leader:          # silent, or a false alarm: not above theta
-                V = draw(k, 0.0, arms, rng)
+                V = draw(a, b, c, d, rng)
                 V = V if V <= theta else 0.0
                 drawn += 1
             if V > best:
                 arm, best = k, V
-    race.ring = ring
+    race.ring = min(ring, race.until + 1.0)
     race.work += drawn
     return arm
 
 
+@nb.njit(error_model="numpy")
+def attend(t, tuning, arms, race, rng):
+    """See to the leader before round t, if a refresh is due or a candidate comes; whether its bell rings."""
+    if t > race.until:
+        refresh(t - 1, tuning, arms, race, rng)
+    leader, low_rang = race.leader, False
+    if arms[BELL, leader] <= t:
+        low_rang = rng.random() * race.cap < arms[CHANCE, leader]
+        cover(t, tuning, arms, race, rng)
+        race.ring = min(next_bell(t - 1, arms[BELL]), race.until + 1.0)
+    return low_rang
+
+
+@nb.njit(inline="always", error_model="numpy")
+def trials(arm, column, outcomes, rng):
+    """How many succeed of a Bernoulli trial for each outcome of the next block."""
+    won, d = 0, outcomes.level[arm, 0]
+    for v in range(outcomes.arms[arm, KIND + column]):
+        value, often = outcomes.laws[arm, column, v], outcomes.counts[arm, column, d, v]
+        if value > 0.0:
+            won += often if value == 1.0 else rng.binomial(often, value)
+    return won
+
+
+@nb.njit(inline="always", error_model="numpy")
+def at_most(arm, column, outcomes):
+    """The most successes that the next block can have: its outcomes that are not 0."""
+    most, d = 0, outcomes.level[arm, 0]
+    for v in range(outcomes.arms[arm, KIND + column]):
+        most += outcomes.counts[arm, column, d, v] * (outcomes.laws[arm, column, v] > 0.0)
+    return most
+
+
+@nb.njit(error_model="numpy")
+def leap(free, spent, collected, due, arms, race, n, sums, outcomes, rng):
+    """Pull the leader's next block, of up to `free` outcomes, if its chance cannot exceed the cap on the way."""
+    arm = race.leader
+    a, b, c, d, s, i = arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm], arms[TILT, arm], n[arm]
+    space = (1.0 - SLACK) * log(race.cap / arms[CHANCE, arm])
+    by_cost, by_pull = log1p(-s / c), -log1p(-(s / (a + b))**2)
+    m = np.int64(min(free, space * (a + b) / -s))
+    while m >= LEAF:
+        m = block(arm, i, m, outcomes)
+        cost = total(arm, 1, outcomes)
+        if spent + cost < due and at_most(arm, 1, outcomes) * by_cost + m * by_pull <= space:
+            won, paid = trials(arm, 0, outcomes, rng), trials(arm, 1, outcomes, rng)
+            spent, collected = spent + cost, collected + total(arm, 0, outcomes)
+            skip(arm, n, sums, outcomes)
+            a, b, c, d = a + won, b + (m - won), c + paid, d + (m - paid)
+            arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm] = a, b, c, d
+            arms[CHANCE, arm] = bound(a, b, c, d, s, race.theta)
+            return m, spent, collected
+        m >>= 1
+    return 0, spent, collected
+
+
 @compiled_for()
 def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
-    """Budgeted Thompson sampling by Chernoff bells: nearly every round is one uniform draw and a comparison."""
-    pool, table, filled, shift = outcomes
+    """Budgeted Thompson sampling by Chernoff bells: nearly every round pulls the leader, by blocks where possible."""
+    pool, at, filled, kinds, laws, counts = (outcomes.pool, outcomes.at, outcomes.filled, outcomes.arms, outcomes.laws,
+                                             outcomes.counts)
     n, sums, now = state
-    K, status, last = n.size, RUNNING, limits.last_round
-    loud, lazy = tuning.loud, tuning.lazy * K
+    status, last, lazy = RUNNING, limits.last_round, tuning.lazy * n.size
     t, spent, collected = now.rounds, now.spent, now.reward
     if t == 0:
         refresh(t, tuning, arms, race, rng)
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
-            arm = race.leader
-            low_rang = rng.random() < arms[CHANCE, arm]
-            if low_rang or race.ring <= t + 1:
-                arm = contest(t + 1, low_rang, arms, race, rung, rng)
-            x, y = pull(arm, n, sums, pool, table, shift)
-            t, spent, collected = t + 1, spent + y, collected + x
-            going = spent < due and t < last and n[arm] < filled[arm]
-            # A fractional outcome becomes a Bernoulli trial.
-            x = x if x == 0.0 or x == 1.0 else 1.0 * (rng.random() < x)
-            y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)
-            too_loud = learn(arm, x, y, loud, arms)
+            arm, done = race.leader, 0
+            free = np.int64(min(race.ring - 1.0, last)) - t        # rounds that certainly pull the leader
+            if free <= 0:
+                low_rang, free = False, 1
+                if arms[BELL, arm] <= t + 1 or race.until < t + 1:
+                    low_rang = attend(t + 1, tuning, arms, race, rng)
+                    arm = race.leader
+                if low_rang or race.ring <= t + 1:
+                    arm = contest(t + 1, low_rang, arms, race, rung, rng)
+            i = n[arm]
+            if i == filled[arm]:
+                if free >= LEAF:
+                    done, spent, collected = leap(free, spent, collected, due, arms, race, n, sums, outcomes, rng)
+                if done == 0:
+                    read_on(arm, n, sums, outcomes)
+            if done == 0:
+                a, b, c, d = arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm]
+                s, q = arms[TILT, arm], arms[CHANCE, arm]
+                r, k, rr, kk, row = sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], at[arm] + i
+                N, most = a + b, race.cap
+                for j in range(row, row + min(free, filled[arm] - i)):
+                    x, y = pool[j, 0], pool[j, 1]
+                    r, k, rr, kk = r + x, k + y, rr + x * x, kk + y * y
+                    spent, collected, done = spent + y, collected + x, done + 1
+                    # A fractional outcome becomes a Bernoulli trial.
+                    x = x if x == 0.0 or x == 1.0 else 1.0 * (rng.random() < x)
+                    y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)
+                    if s != 0.0:
+                        q *= gain(a, c, N, s, x, y)
+                    a, b, c, d, N = a + x, b + (1.0 - x), c + y, d + (1.0 - y), N + 1.0
+                    if q > most or not spent < due:
+                        break
+                arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm], arms[CHANCE, arm] = a, b, c, d, q
+                sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm] = r, k, rr, kk
+                n[arm] = i + done
+            t += done
+            going = spent < due and t < last
+            if n[arm] == filled[arm]:
+                settle(arm, sums, kinds, laws, counts)
+                going = going and kinds[arm, KIND] > 0 and kinds[arm, KIND + 1] > 0
+            if arms[CHANCE, arm] > tuning.loud:
+                arms[TILT, arm], arms[CHANCE, arm] = 0.0, 1.0
             if arm != race.leader:
-                pace(arm, arms)
-                wind(arm, t, arms, rng)
+                arms[RATE, arm] = rate_of(arms[CHANCE, arm])
+                arms[BELL, arm] = t + wait(arms[RATE, arm], rng)
                 race.ring = min(race.ring, arms[BELL, arm])
-            elif too_loud:
-                race.work = inf                          # the leader has fallen behind
+            elif arms[CHANCE, arm] > race.cap:
+                cover(t, tuning, arms, race, rng)
+                race.ring = min(arms[BELL].min(), race.until + 1.0)
+                if arms[TILT, arm] == 0.0:
+                    race.work = inf                                # the leader has fallen behind
             if race.work >= lazy:
                 refresh(t, tuning, arms, race, rng)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
@@ -288,6 +463,10 @@ class BTS(ChoiceRule):
     loop = staticmethod(bells)
     tuning = Tuning()                                  # a flat optimum
     support = (0.0, 1.0)
+
+    @property
+    def in_blocks(self) -> bool:
+        return not self.naive
 
     def __post_init__(self):
         require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")

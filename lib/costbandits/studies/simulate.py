@@ -22,7 +22,7 @@ from . import cluster
 from .progress import Steps
 from .runs import Reduced, Runs
 from .store import Store
-from .study import STOPS, Study
+from .study import FURTHEST, STOPS, Study
 
 joblib.register_parallel_backend("dask", cluster.dask)
 
@@ -30,7 +30,7 @@ joblib.register_parallel_backend("dask", cluster.dask)
 def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.Generator], Bandit],
              stop: StopRule | Callable[[Bandit], StopRule], replications: int | Sequence[int] = 1, seed: int = 0,
              checkpoints: int | Sequence[float] = 50, n_jobs: int | None = None, progress: bool | str = False,
-             max_rounds: int = 10**8, store: str | os.PathLike | None = None,
+             max_rounds: int | None = None, store: str | os.PathLike | None = None,
              reduce: Callable[[Runs], dict[str, np.ndarray]] | None = None) -> Runs | Reduced:
     """Play policies against bandits, all on the same reward stacks; returns Runs, or Reduced if `reduce` is given.
 
@@ -54,8 +54,9 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
         Workers, threads unless `joblib.parallel_config` names another backend; by default 1 or what it says.
     progress : bool or str
         Show a bar in a terminal, with this label.
-    max_rounds : int
-        A run that needs more is an error.
+    max_rounds : int, optional
+        A run that needs more is an error; up to 2**62. By default 2**62 where a policy plays in blocks, which most do
+        if all rewards and costs have few values, and 10**8 where it plays round by round.
     store : path, optional
         File of finished replications: what it holds is not played again, what it lacks is added.
     reduce : callable, optional
@@ -160,11 +161,11 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
         require(fractions.ndim == 1 and fractions.size > 0 and bool(np.all(np.diff(fractions) > 0))
                 and fractions[0] > 0 and fractions[-1] <= 1, "checkpoints", checkpoints,
                 "must be a whole number, 1 or more, or increasing fractions in (0, 1]")
-    require(count("max_rounds", max_rounds) < 2**31, "max_rounds", max_rounds,
-            "must be below 2**31: pulls are counted in 32 bits")
+    if max_rounds is not None:
+        require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
     if n_jobs is not None:
         require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
-    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, int(max_rounds), reduce,
-                  first=ids[0])
+    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
+                  max_rounds and int(max_rounds), reduce, first=ids[0])
     return replace(study, arms=study.example().K), [int(r) for r in ids]

@@ -13,10 +13,13 @@ from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from ..environments.distributions import check_sampler
-from ..policies.base import IndexRule, Problem
+from ..policies.base import IndexRule, Policy, Problem
 from . import keys
 from .runs import FIELDS, Runs
 
+PATIENCE = 10**8    # rounds of a policy that plays them one by one, where max_rounds is not given
+FURTHEST = 2**62
+PROBED = 10**5      # rounds for which promises are checked against the full scan
 STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
 OUT_OF_BOUNDS, TOO_SHORT = "out of bounds", -1     # what Numba and NumPy say of an array that is too short
 
@@ -36,7 +39,7 @@ class Study:
     stop: object
     seed: int
     fractions: np.ndarray
-    max_rounds: int
+    max_rounds: int | None
     reduce: object = None
     first: int = 0       # the replication in which promises of user-written policies are checked
     arms: int | None = None    # K, once the first instance has shown it
@@ -55,7 +58,7 @@ class Study:
         require(isinstance(stop, StopRule), f"stop(bandit) in replication {replication}", stop,
                 f"must return a stop rule ({STOPS})")
         stop.check(bandit)
-        require((stop.horizon or 0) <= self.max_rounds, "max_rounds", self.max_rounds,
+        require((stop.horizon or 0) <= (self.max_rounds or FURTHEST), "max_rounds", self.max_rounds,
                 f"must be at least the horizon ({stop.horizon})")
         for label, policy in self.policies.items():
             require(policy.skips or stop.rate is None, f"policies[{label!r}]", policy,
@@ -130,10 +133,10 @@ class Study:
         problem, (max_cost, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
         for label in labels:
             self.policies[label].check(problem)
-        end = stop.due(self.fractions), self.max_rounds, max_cost[order], *limits, stop.ends(self.fractions)
+        end = stop.due(self.fractions), max_cost[order], *limits, stop.ends(self.fractions)
         results = {}
         for label in labels:
-            found = self._run(label, replication, problem, stacks, *end).record
+            found = self._run(label, replication, problem, stacks, stop, *end).record
             pulls = np.empty_like(found.pulls)
             pulls[:, order] = found.pulls
             results[label] = {"pulls": pulls, **{name: found.noted[name].copy() for name in FIELDS[1:]}}
@@ -141,11 +144,17 @@ class Study:
                 results[label] = self._reduced(replication, results[label], bandit, stop)
         return results
 
-    def _run(self, label, replication, problem, stacks, *end):
-        policy = self.policies[label]
+    def limit(self, policy: Policy, stacks: Stacks, stop: StopRule) -> int:
+        """The round after which a run is given up."""
+        skips = policy.in_blocks and stacks.counted and not stacks.negative
+        return self.max_rounds or (FURTHEST if skips else max(PATIENCE, stop.horizon or 0))
 
-        def play(**options):
-            run = engine.Run(stacks, *end)
+    def _run(self, label, replication, problem, stacks, stop, due, *end):
+        policy = self.policies[label]
+        limit = self.limit(policy, stacks, stop)
+
+        def play(rounds=limit, **options):
+            run = engine.Run(stacks, due, rounds, *end)
             try:
                 status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
             except IndexError as error:
@@ -157,22 +166,36 @@ class Study:
                         f"its rule reads beyond the end of an array: it is given {problem.K} arms and "
                         f"{len(policy.parameters)} params; hand over what is missing by params=(...), "
                         "memory=lambda K: ... or prepare=...")
-            if status != engine.DONE:
+            if status != engine.DONE and not (status == engine.LAST_ROUND and rounds < limit):
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.state.now.rounds + 1}: "
-                                   + self._trouble(status, problem.K))
+                                   + self._trouble(status, problem.K, limit))
             return run
 
-        run = play()
-        promised = isinstance(policy, IndexRule) and policy.monotone
-        if promised and replication == self.first and not ours(policy.rule):
-            kept = np.array_equal(run.record.pulls, play(lazy=False).record.pulls) and policy.rises(run, problem)
-            require(kept, f"policy {label!r} monotone", True,
-                    "its index decreases while the arm rests: declare monotone=False")
-        return run
+        promised = isinstance(policy, IndexRule) and policy.monotone and not ours(policy.rule)
+        if promised and replication == self.first:
+            self._check_promises(label, policy, problem, play, min(limit - 1, PROBED))
+        return play()
 
-    def _trouble(self, status, K):
+    def _check_promises(self, label, policy, problem, play, rounds):
+        run = play(rounds)
+        found = policy.broken(run, problem)
+        if found is None and not np.array_equal(run.state.n, play(rounds, lazy=False).state.n):
+            # It broke where nobody looked: halve the rounds to find the first one that differs.
+            low, high = 0, int(run.state.now.rounds)
+            while high - low > 1:
+                middle = (low + high) // 2
+                same = np.array_equal(play(middle).state.n, play(middle, lazy=False).state.n)
+                low, high = (middle, high) if same else (low, middle)
+            found = "regular" if policy.in_blocks else "monotone", high
+        if found is not None:
+            name, t = found
+            why = {"monotone": "its index decreases while the arm rests",
+                   "regular": "within a block of pulls its index falls below what the promise allows"}[name]
+            require(False, f"policy {label!r} {name}", True, f"at round {t} {why}: declare {name}=False")
+
+    def _trouble(self, status, K, limit):
         return {
-            engine.LAST_ROUND: f"the run did not end within max_rounds = {self.max_rounds}; allow more",
+            engine.LAST_ROUND: f"the run did not end within max_rounds = {limit}; allow more",
             engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
                                 "-2 for the null arm",
             engine.UNAFFORDABLE: "the policy returned an arm that would exceed the budget; choose one that fits",

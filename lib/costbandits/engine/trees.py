@@ -1,0 +1,207 @@
+"""The outcomes of an arm as a tree, of which only what a run asks for is ever drawn.
+
+The sequence of an arm's rewards, or of its costs, is cut into *leaves* of 64 outcomes. Two neighbours make a node of
+level 1, two of those one of level 2, and so on; node j of level l begins at outcome 64 * 2**l * j. The *roots* are leaf
+0 and, for each l, node 1 of level l: they lie side by side and have no end.
+
+Of an outcome with finitely many values a root's counts are drawn first: how often each value occurs is multinomial.
+How many of them fall into the first half of a node is then hypergeometric, and a leaf is a random arrangement of its
+counts. Independent draws are exchangeable, so this is their law, exactly. All that belongs to a node is drawn from a
+generator that begins at (key, arm, node): the outcomes do not depend on who reads them, how far, or in which order.
+
+Other laws fill their leaves by sampling. A law of the reader's own can only be sampled in Python; there a loop has to
+return (`Stacks.sample`).
+"""
+
+import numba as nb
+import numpy as np
+
+from .continuous import beta, truncated_normal
+from .counts import binomial, hypergeometric, scatter
+from .keyed import start
+
+SHIFT = 6
+LEAF = 1 << SHIFT
+DEPTH = 64                          # room on a stack; pulls are below 2**62
+BETA, NORMAL, TYPED = -1, -2, -3    # kinds of laws whose values are not counted
+PARAMETERS = 7                      # of a law, at most
+HOME, ARM, KIND = range(3)          # columns of `arms`; the kinds of rewards and of costs are the last two
+NODE, LEFT, READER, FIRST = range(4)   # columns of `kept`
+ROOT, SPLIT, LEAVES = range(3)      # what is drawn at a node
+KEPT = 1 << 40                      # nodes further on are not kept for other policies
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+_jit = nb.njit(error_model="numpy")
+_inline = nb.njit(inline="always", error_model="numpy")
+
+
+@_inline
+def slot_of(tag, kept):
+    """Where the table of nodes and leaves has room for this one."""
+    return np.int64((np.uint64(tag) * _SPREAD) >> np.uint64(32)) & (kept.shape[0] - 1)
+
+
+@_inline
+def tag_of(k, column, place, arms):
+    """A number for a node of one stream, unlike those of all others; 0 if it is too far away to be kept."""
+    return (place * 2 * arms.shape[0] + 2 * arms[k, ARM] + column) + 1 if place < KEPT else 0
+
+
+@_jit
+def add_root(k, n, arms, laws, level, counts, random):
+    """Put the root that begins at outcome n on the empty stack."""
+    size, leaf, V = 0, n >> SHIFT, counts.shape[3]
+    while leaf > 1 << size:
+        size += 1
+    for column in range(2):
+        kind, rest = arms[k, KIND + column], LEAF << size
+        if kind > 1:
+            start(random, random[4], 2 * arms[k, ARM] + column, ROOT, (2 * (leaf >> size) + 1) << size)
+        for v in range(kind - 1):
+            counts[k, column, 1, v] = binomial(random, rest, laws[k, column, V + v])
+            rest -= counts[k, column, 1, v]
+        if kind > 0:
+            counts[k, column, 1, kind - 1] = rest
+    level[k, 1], level[k, 0] = size, 1
+
+
+@_jit
+def split(k, n, arms, level, counts, kept, random):
+    """Replace the block that begins at outcome n by its halves."""
+    d = level[k, 0]
+    size = level[k, d] - 1
+    place, half = (2 * (n >> (SHIFT + size + 1)) + 1) << (size + 1), LEAF << size
+    for column in range(2):
+        kind, tag = arms[k, KIND + column], tag_of(k, column, place, arms)
+        slot, total, rest = slot_of(tag, kept), 2 * half, half
+        known = tag > 0 and kept[slot, NODE] == tag
+        if kind > 1 and not known:
+            start(random, random[4], 2 * arms[k, ARM] + column, SPLIT, place)
+            kept[slot, NODE] = tag
+        for v in range(kind):
+            whole = counts[k, column, d, v]
+            first = kept[slot, FIRST + v] if known else rest
+            if not known and v < kind - 1:
+                first = hypergeometric(random, total, whole, rest)
+            if kind > 1:                # else the slot is another node's
+                kept[slot, FIRST + v] = first
+            counts[k, column, d, v], counts[k, column, d + 1, v] = whole - first, first
+            total, rest = total - whole, rest - first
+    level[k, d] = level[k, d + 1] = size
+    level[k, 0] = d + 1
+
+
+@_jit
+def block(k, n, most, outcomes):
+    """How many outcomes the next block holds, of no more than `most`, which is LEAF or more; n is a leaf's border."""
+    _, _, _, arms, laws, level, counts, kept, random = outcomes
+    if level[k, 0] == 0:
+        add_root(k, n, arms, laws, level, counts, random)
+    while LEAF << level[k, level[k, 0]] > most:
+        split(k, n, arms, level, counts, kept, random)
+    return LEAF << level[k, level[k, 0]]
+
+
+@_inline
+def total(k, column, outcomes):
+    """The sum of the next block's outcomes."""
+    found, d = 0.0, outcomes.level[k, 0]
+    for v in range(outcomes.arms[k, KIND + column]):
+        found += outcomes.counts[k, column, d, v] * outcomes.laws[k, column, v]
+    return found
+
+
+@_inline
+def take(k, arms, level, counts):
+    """Count the next block as read."""
+    d = level[k, 0]
+    for column in range(2):
+        for v in range(arms[k, KIND + column]):
+            counts[k, column, 0, v] += counts[k, column, d, v]
+    level[k, 0] = d - 1
+
+
+@_inline
+def settle(k, sums, arms, laws, counts):
+    """The sums of all that was read, from its counts: they don't depend on how it was cut into blocks."""
+    for column in range(2):
+        if arms[k, KIND + column] > 0:
+            once, squares = 0.0, 0.0
+            for v in range(arms[k, KIND + column]):
+                value, often = laws[k, column, v], counts[k, column, 0, v]
+                once += often * value
+                squares += often * (value * value)
+            sums[column, k], sums[column + 2, k] = once, squares
+
+
+@_jit
+def draw_leaf(k, column, n, row, outcomes):
+    """Write the outcomes of the leaf that begins at outcome n into a column of the pool."""
+    pool, _, _, arms, laws, level, counts, _, random = outcomes
+    kind, out, V = arms[k, KIND + column], pool[row:row + LEAF, column], counts.shape[3]
+    if kind == 1:
+        out[:] = laws[k, column, 0]
+    elif kind != TYPED:
+        start(random, random[4], 2 * arms[k, ARM] + column, LEAVES, 2 * (n >> SHIFT) + 1)
+        p = laws[k, column, 2 * V:]
+        if kind > 1:
+            scatter(random, counts[k, column, level[k, 0], :kind], laws[k, column], out)
+        elif kind == BETA:
+            beta(random, p[0], p[1], out)
+        else:
+            truncated_normal(random, p[0], p[1], p[2], p[3], p[4], p[5], p[6], out)
+
+
+@_jit
+def read_leaf(k, n, row, outcomes):
+    """Write the leaf that begins at outcome n into the pool, and count it as read."""
+    counted = outcomes.arms[k, KIND] > 0 or outcomes.arms[k, KIND + 1] > 0
+    if counted:
+        block(k, n, LEAF, outcomes)
+    for column in range(2):
+        draw_leaf(k, column, n, row, outcomes)
+    if counted:
+        take(k, outcomes.arms, outcomes.level, outcomes.counts)
+
+
+@_jit
+def read_on(k, n, sums, outcomes):
+    """After the last outcome that is in the pool: settle the sums, and read the next leaf unless it must be typed.
+
+    A leaf stays in the pool for the other policies until another one needs its slot. One that is being read stays.
+    """
+    _, at, filled, arms, laws, level, counts, kept, _ = outcomes
+    settle(k, sums, arms, laws, counts)
+    if arms[k, KIND] == TYPED or arms[k, KIND + 1] == TYPED:
+        return
+    i, row = n[k], arms[k, HOME]
+    tag = tag_of(k, 0, 2 * (i >> SHIFT) + 1, arms)
+    slot = slot_of(tag, kept)
+    mine = kept[slot, LEFT] == tag
+    if tag > 0 and (mine or not being_read(slot, at, filled, kept)):
+        row = (arms.shape[0] + slot) << SHIFT
+        kept[slot, LEFT], kept[slot, READER] = tag, k
+    if mine and tag > 0:
+        if arms[k, KIND] > 0 or arms[k, KIND + 1] > 0:
+            block(k, i, LEAF, outcomes)
+            take(k, arms, level, counts)
+    else:
+        read_leaf(k, i, row, outcomes)
+    at[k], filled[k] = row - i, i + LEAF
+
+
+@_inline
+def being_read(slot, at, filled, kept):
+    """Whether the leaf in a slot of the pool is one that some position is at."""
+    k = kept[slot, READER]
+    return kept[slot, LEFT] > 0 and at[k] + filled[k] == ((at.size + slot + 1) << SHIFT)
+
+
+@_jit
+def skip(k, n, sums, outcomes):
+    """Pull the next block as a whole."""
+    _, _, filled, arms, laws, level, counts, _, _ = outcomes
+    n[k] += LEAF << level[k, level[k, 0]]
+    filled[k] = n[k]
+    take(k, arms, level, counts)
+    settle(k, sums, arms, laws, counts)

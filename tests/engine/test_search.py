@@ -1,0 +1,167 @@
+"""The lazy search finds what a scan of all indices finds, and its bounds hold."""
+
+import inspect
+from functools import cache
+from types import SimpleNamespace
+
+import numba as nb
+import numpy as np
+import pytest
+
+import costbandits as cb
+from costbandits.engine import search as engine
+
+SMOOTH, STEPS, POLES, HOPELESS, TO_THE_END = range(5)
+KINDS = {"smooth": SMOOTH, "in steps": STEPS, "infinite": POLES, "hopeless": HOPELESS, "to the end": TO_THE_END}
+
+
+@cb.index
+def drifting(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """Indices that rise with t in several ways; beyond round params[1] there is none."""
+    kind, last, width = params
+    if t > last:
+        return np.nan
+    value = reward / n + constant + width * np.sqrt(np.log(t) / n)
+    if kind == STEPS:
+        return np.floor(4.0 * value) / 4.0
+    if kind == POLES:
+        return np.inf if np.log(t) > n * (1.2 + constant) else value
+    if kind == HOPELESS:
+        return -np.inf if n > 5 else value
+    return value + 1.0 / (last - t + 1.0) / n if kind == TO_THE_END else value
+
+
+def first_fault(lazy_argmax, pulled, index, state, luck, constant, params, stray):
+    """The first round in which the arm or a bound is wrong, 0 if none; now and then another arm is pulled."""
+    search, tree, arms = state
+    K, last = constant.size, luck.size
+    n, sums = np.ones(K, np.int64), np.zeros((4, K))
+    sums[0] = np.floor(2.0 * luck[:K])
+    for t in range(K, last):
+        arm = search.leader
+        if not (t < search.expires and index(t + 1, n[arm], sums[0, arm], 0.0, 0.0, 0.0, constant[arm], params)
+                > search.rival_bound):
+            arm = lazy_argmax(index, t, search, tree, arms, n, sums, constant, params, last)
+        wanted, best = -1, -np.inf
+        for k in range(K):
+            value = index(t + 1, n[k], sums[0, k], 0.0, 0.0, 0.0, constant[k], params)
+            if value > best or wanted < 0:
+                wanted, best = k, value
+            if k != arm and value > search.rival_bound:
+                return t + 1
+        if arm != wanted or search.leader != arm or search.expires <= t:
+            return t + 1
+        if luck[t] < stray:
+            other = int(luck[t] / stray * K)
+            if other != arm:
+                pulled(other, search, tree, arms)
+            arm = other
+        n[arm] += 1
+        sums[0, arm] += np.floor(2.0 * luck[t - 1])
+    return 0
+
+
+compiled = nb.njit(first_fault)
+
+
+def fault(kind, K, rounds, seed, stray=0.0, levels=3, functions=engine, play=compiled):
+    """`first_fault` on arms of few levels, some of them equal."""
+    rng = np.random.default_rng(seed)
+    constant, params = rng.integers(0, levels, K) / 10, np.array([kind, rounds, rng.choice([0.1, 0.5, 2.0])])
+    return play(functions.lazy_argmax, functions.pulled, drifting, engine.new_search(K), rng.random(rounds), constant,
+                params, stray)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 64, 100, 1000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_search_is_a_full_scan(kind, K):
+    for seed in range(12):
+        assert fault(KINDS[kind], K, K + 2000, seed, levels=1 + seed % 3 * 40) == 0
+
+
+@pytest.mark.parametrize("K", [2, 3, 9, 100])
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_arms_may_be_pulled_if_the_search_is_told(kind, K):
+    for seed in range(12):
+        assert fault(KINDS[kind], K, K + 2000, seed, stray=0.2) == 0
+
+
+# What stands in the source once is replaced by something wrong.
+ERRORS = {
+    "slack of the wrong sign": ("value + SLACK", "value - SLACK"),
+    "a tie to the higher position": ("if tree[1].bound == best and k > arm:", "if tree[1].bound == best:"),
+    "a tie to the one found last": ("(value == best and k < arm):\n            arm, best = k, value\n    tied",
+                                    "value == best:\n            arm, best = k, value\n    tied"),
+    "expiry ignored": ("tree[1].until <= t", "tree[1].until < 0"),
+    "expiry one round late": ("tree[1].until <= t", "tree[1].until < t"),
+    "the old leader not in the tree again": ("elif k != arm:", "elif k != arm and k != leader:"),
+    "nodes above not updated": ("while i > one:", "while i > leaves_of(tree):"),
+    "bounds of ties forgotten": ("max(most, tree[1].bound)", "tree[1].bound"),
+    "expiry of ties forgotten": ("min(expires, tree[1].until)", "tree[1].until"),
+    "ties with the last leader forgotten": ("arms[leader].value, arms[leader].after = best, aside",
+                                            "arms[leader].value, arms[leader].after = best, -1"),
+    "a bound beyond the last round": ("LEAST), last - t)", "LEAST), 10 * last)"),
+    "another's pull ignored": ("put(tree, k, math.inf, 0)", "None"),
+}
+
+
+@cache
+def plain(error=None):
+    """The functions of the search, not compiled, with an error."""
+    parts = [engine.with_slack, engine.put, engine.highest, engine.soonest, engine.index_at, engine.renew,
+             engine.lazy_argmax, engine.pulled]
+    source = "\n".join(inspect.getsource(getattr(part, "py_func", part)) for part in parts)
+    right, wrong = ERRORS.get(error, ("", ""))
+    assert error is None or source.count(right) == 1
+    names = {**vars(engine), "nb": SimpleNamespace(njit=lambda **_: lambda part: part), "_inlined": lambda part: part,
+             "leaves_of": lambda tree: tree.size // 2}
+    exec(source.replace(right, wrong) if error else source, names)
+    return SimpleNamespace(**names)
+
+
+def caught(error):
+    """Whether one of a few short runs shows the error."""
+    with np.errstate(all="ignore"):
+        return any(fault(kind, K, 300, seed, stray, 3, plain(error), first_fault) for seed in range(2) for K in (3, 12)
+                   for stray in (0.0, 0.2) for kind in KINDS.values())
+
+
+def test_not_compiled_it_is_the_same():
+    assert not caught(None)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_planted_error_is_caught(error):
+    assert caught(error)
+
+
+@cb.index
+def known(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return constant
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_an_index_that_is_not_a_number_is_reported(place):
+    constant = np.zeros(3)
+    constant[place] = np.nan
+    assert engine.lazy_argmax(known, 3, *engine.new_search(3), np.ones(3, np.int64), np.zeros((4, 3)), constant,
+                              np.empty(0), 10) == -1
+
+
+def test_a_first_search_by_hand():
+    search, tree, arms = engine.new_search(3)
+    constant = np.array([1.0, 3.0, 2.0])
+    assert engine.lazy_argmax(known, 3, search, tree, arms, np.ones(3, np.int64), np.zeros((4, 3)), constant,
+                              np.empty(0), 10) == 1
+    assert (search.leader, search.tied, search.expires) == (1, -1, 10)
+    assert search.rival_bound == 2.0 * (1 + engine.SLACK) and engine.highest(tree) == 2
+
+
+def test_the_tree_by_hand():
+    _, tree, _ = engine.new_search(5)
+    for k, (bound, until) in enumerate([(1.0, 9), (3.0, 8), (-2.0, 3), (3.0, 7), (0.0, 4)]):
+        engine.put(tree, k, bound, until)
+    assert (engine.highest(tree), engine.soonest(tree)) == (1, 2) and (tree[1].bound, tree[1].until) == (3.0, 3)
+    engine.put(tree, 1, -np.inf, engine.NEVER)
+    engine.put(tree, 2, 5.0, 20)
+    assert (engine.highest(tree), engine.soonest(tree)) == (2, 4) and (tree[1].bound, tree[1].until) == (5.0, 4)

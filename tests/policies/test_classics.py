@@ -1,0 +1,154 @@
+"""The greedy rules: their loop plays what the definitions play, in law; pull for pull where nothing is random."""
+
+from functools import partial
+
+import chains
+import numpy as np
+import pytest
+from reference import digest, in_plain_python
+
+import costbandits as cb
+from costbandits.engine import loops as engine
+from costbandits.engine.state import new_record
+from costbandits.engine.thinning import CLOCK, look_ahead
+from costbandits.policies import classics
+from costbandits.policies.base import Problem
+
+# What each compares, from pulls, sum of rewards and sum of costs; how often it explores, times t.
+MEAN = (cb.EpsilonGreedy(2.0, 0.8), lambda n, r, c: r / n, lambda K: 2.0 * K / 0.64)
+RATIO = (cb.BGreedy(), lambda n, r, c: r / c if c > 0 else np.inf, float)
+COINS = cb.Bandit([cb.Bernoulli(p) for p in (0.3, 0.8, 0.6)], [cb.Bernoulli(p) for p in (0.2, 0.6, 0.5)])
+HALVES = cb.Discrete((0.0, 0.5, 1.0), (0.3, 0.3, 0.4))
+EQUAL = cb.Bandit([cb.Constant(0.5)] * 3, [cb.Constant(1.0)] * 3)
+FREE = cb.Bandit([cb.Constant(0.5), cb.Constant(0.0), cb.Bernoulli(0.5)],
+                 [cb.Bernoulli(0.02), cb.Constant(0.5), HALVES])
+BELOW = cb.Bandit([cb.Discrete((-3.0, 1.0), (0.4, 0.6)), cb.Constant(-0.7)], [cb.Bernoulli(0.5)] * 2)
+SMOOTH = cb.Bandit([cb.Beta(2, 3), cb.Beta(3, 2)], [cb.Beta(2, 2), cb.Beta(1, 1)])
+
+
+class Coin:
+    """A law that the trees do not know."""
+
+    mean, variance, support = 0.6, 0.24, (0.0, 1.0)
+
+    def sample(self, rng, size):
+        return (rng.random(size) < 0.6).astype(float)
+
+
+OWN = cb.Bandit([Coin(), cb.Bernoulli(0.5)], [cb.Bernoulli(0.5), cb.Constant(0.5)])
+CASES = {"coins": (COINS, cb.Budget(20)), "equal": (EQUAL, cb.Budget(30)), "free": (FREE, cb.Budget(20)),
+         "below": (BELOW, cb.Budget(60)), "smooth": (SMOOTH, cb.Budget(120)), "own": (OWN, cb.Budget(170)),
+         "long": (cb.Bandit(COINS.rewards[1:], COINS.costs[1:]), cb.Budget(400)), "rounds": (COINS, cb.Horizon(64)),
+         "values": (cb.Bandit([HALVES, cb.Constant(0.5)], [HALVES, HALVES]), cb.Budget(300))}
+
+
+def chances(value, often, K, sums, n):
+    """Of each arm in the next round, as the definitions have it."""
+    t = sum(n) + 1
+    if t <= K:
+        return np.eye(K)[t - 1]
+    values = [value(n[k], sums[0, k, n[k]], sums[1, k, n[k]]) for k in range(K)]
+    explores = min(often / t, 1.0)
+    return explores / K + (1 - explores) * np.eye(K)[values.index(max(values))]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
+@pytest.mark.slow
+def test_the_law_of_the_pulls(rule, case):
+    """At two checkpoints, against the exact law on the same stacks: a false alarm once in a million each."""
+    (policy, value, often), (bandit, stop) = rule, CASES[case]
+    stacks = chains.stacks_of(bandit)
+    sums = chains.sums_of(stacks, 1200)
+    found = chains.runs(policy, bandit, stop, stacks, 6000, (0.45, 1.0))
+    for fraction, pulls in zip((0.45, 1.0), found, strict=True):
+        def ended(n, fraction=fraction):
+            if stop.horizon:
+                return sum(n) >= stop.ends(fraction)
+            return sum(sums[1, k, n[k]] for k in range(bandit.K)) >= stop.due([fraction])[0]
+
+        expected = chains.law(bandit.K, partial(chances, value, often(bandit.K), bandit.K, sums), ended)
+        assert sum(expected.values()) == pytest.approx(1, abs=1e-8)
+        assert chains.p_value(pulls, expected) > 1e-6
+
+
+@pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
+@pytest.mark.parametrize("case", CASES)
+def test_without_exploring_it_is_the_greedy_scan(case, rule):
+    """Pull for pull at many checkpoints: exploring in no round but the first K leaves nothing to chance."""
+    (policy, value, _), (bandit, _) = rule, CASES[case]
+    compared = policy.compared
+    for seed in range(4):
+        stacks, total = chains.stacks_of(bandit, seed), 700.0
+        sums, due = chains.sums_of(stacks, 5000), np.linspace(1, total, 97)
+        run = engine.Run(stacks, due, 4000)
+        run.play(engine.around(classics.by_exploring, *compared), 0.0, policy._least(stacks.laws), new_record(CLOCK),
+                 np.random.default_rng(0))
+        n, spent, checkpoint = [0] * bandit.K, 0.0, 0
+        for t in range(4000):
+            chosen = chances(value, 0.0, bandit.K, sums, n).argmax()
+            n[chosen] += 1
+            spent = sum(sums[1, k, n[k]] for k in range(bandit.K))
+            while checkpoint < due.size and spent >= due[checkpoint]:
+                assert run.record.pulls[checkpoint].tolist() == n and run.record.noted["rounds"][checkpoint] == t + 1
+                checkpoint += 1
+        assert run.state.now.checkpoint == checkpoint and (checkpoint == due.size or run.state.n.tolist() == n)
+
+
+@pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
+def test_the_pull_that_crosses_the_budget_is_the_last(rule):
+    """Whatever the blocks: with costs of 0 and 1 the spending at a checkpoint is the next whole number."""
+    due = np.unique(np.geomspace(50, 1e7, 400).astype(int))
+    stop = cb.Budget(float(due[-1]))
+    runs = cb.simulate({"p": rule[0]}, COINS, stop, 3, checkpoints=(due - 0.5) / stop.total)
+    assert (runs.spent[0] == due).all() and (runs.rounds[0] == runs.pulls[0].sum(axis=2)).all()
+
+
+@pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
+@pytest.mark.parametrize("bandit", [COINS, SMOOTH, OWN], ids=["coins", "smooth", "own"])
+def test_checkpoints_change_nothing(rule, bandit):
+    for stop in (cb.Budget(3000.0), cb.Horizon(5000)):
+        many, few = (cb.simulate({"p": rule[0]}, bandit, stop, 3, checkpoints=count) for count in (60, 3))
+        assert np.array_equal(many.pulls[:, :, 19::20], few.pulls)
+        assert np.array_equal(many.spent[:, :, 19::20], few.spent)
+
+
+def test_the_number_of_exploring_rounds():
+    """In 1e12 rounds; 5 standard deviations of a sum of independent draws: a false alarm once in a million each."""
+    bandit = cb.Bandit([cb.Constant(1.0), *[cb.Constant(0.0)] * 9], [cb.Constant(1.0)] * 10)
+    for policy, often in ((cb.BGreedy(), 10.0), (cb.EpsilonGreedy(5.0, 0.25), 800.0)):
+        pulls = cb.simulate({"p": policy}, bandit, cb.Horizon(10**12), 20, checkpoints=1).pulls[0, :, 0]
+        others = (10**12 - pulls.max(axis=1)).sum()
+        # Those that are certain, and then the sum of often / t; nine of ten exploring rounds pull another arm.
+        mean = 20 * (9 + 0.9 * (often - 10 + often * np.log(1e12 / often)))
+        assert abs(others - mean) < 5 * np.sqrt(mean) + 20
+
+
+@pytest.mark.parametrize("rate", [0.9, 0.2, 0.003])
+def test_candidates_come_at_their_rate(rate):
+    """The wait is geometric, cut off at the end of the stretch: a false alarm once in a million."""
+    clock, rng, stretch = new_record(CLOCK), np.random.default_rng(1), 40
+    found = []
+    for _ in range(20_000):
+        look_ahead(clock, rng, 100, stretch, rate)
+        assert clock.until - clock.candidate == (clock.candidate < 140) and 100 <= clock.candidate <= 140
+        found.append(int(clock.candidate) - 100)
+    expected = {i: rate * (1 - rate)**i for i in range(stretch)} | {stretch: (1 - rate)**stretch}
+    assert chains.p_value(found, expected) > 1e-6
+
+
+def everything(**options):
+    policies = {"mean": MEAN[0], "ratio": RATIO[0]}
+    every = [cb.simulate(policies, bandit, stop, 3, seed=4, checkpoints=10, **options)
+             for bandit, stop in CASES.values() if bandit is not OWN]
+    return digest(*(getattr(runs, name) for runs in every for name in ("pulls", "rounds", "spent", "reward")))
+
+
+def test_the_same_bits_in_plain_python():
+    assert in_plain_python("test_classics", "m.everything()") == everything() == everything(n_jobs=2)
+
+
+def test_what_they_need():
+    for policy in (MEAN[0], RATIO[0]):
+        with pytest.raises(ValueError, match="a hard budget"):
+            policy.check(Problem(2, np.ones(2), 10.0, True, hard=True))

@@ -1,0 +1,560 @@
+"""Cost-subsidy Thompson sampling by tangent bells plays exactly by its law, and these tests would notice if it did not.
+
+The law is known without drawing: `law` integrates over the largest score, accurate to 1e-9. Counts are held against it
+by chi-square tests that pool the cells expected below 10, and full runs against the definition by two-sample tests.
+There are fewer than 2,000 p-values, each of which must exceed 1e-10: the seeds are fixed, but with fresh ones a false
+alarm would have a probability below 1e-6, with room for the chi-square approximation. Errors made on purpose must give
+a p-value below 1e-12. The environment variable COSTBANDITS_DEEP multiplies the sample sizes.
+"""
+
+import inspect
+import os
+from functools import cache
+
+import numba as nb
+import numpy as np
+import pytest
+from reference import FIELDS, digest, in_plain_python
+from scipy import special, stats
+
+import costbandits as cb
+from costbandits.engine import loops as engine
+from costbandits.engine.stacks import Stacks
+from costbandits.engine.state import Limits, Outcomes
+from costbandits.policies import subsidy_thompson as st
+from costbandits.policies.cost_subsidy import Terms, cheapest
+from costbandits.policies.subsidy_thompson import (
+    CHANCE,
+    COLUMNS,
+    LEVEL,
+    LOW,
+    PULLS,
+    TOP,
+    WON,
+    Tuning,
+)
+
+pytestmark = pytest.mark.slow
+
+DEEP = int(os.environ.get("COSTBANDITS_DEEP", "1"))
+ALARM, CAUGHT = 1e-10, 1e-12
+# Tunings that prefer each kind of run, with levels that make rare branches common.
+KINDS = {"usual": Tuning(), "each": Tuning(margin=1e9, crowd=1e9, contended=1e9),
+         "settled": Tuning(margin=0.2, calm=20.0, dispute=1e9, loud=0.95, lazy=20.0),
+         "settled, quiet": Tuning(margin=1.2, calm=20.0, dispute=1e9, loud=0.9),
+         "crowd": Tuning(margin=1e9, crowd=-1e9, contended=1e9, depth=1.0, faint=0.6, lazy=20.0),
+         "lone": Tuning(margin=1e9, crowd=-1e9, contended=1e9, depth=-0.5, faint=0.69, lazy=20.0),
+         "contended": Tuning(margin=1e9, contended=-1e9, lazy=20.0),
+         "few points": Tuning(margin=1e9, contended=-1e9, points=0.3, loud=0.3, lazy=20.0)}
+
+
+def told(posterior, alpha, unknown=False, width=0.3):
+    return Terms(float(alpha), 1, float(width), 1000, unknown, False, False, posterior == "gaussian")
+
+
+# ---- the law ----------------------------------------------------------------------------------------
+
+def score(posterior, won, n):
+    """The law of a score."""
+    return stats.beta(won + 1, n - won + 1) if posterior == "beta" else stats.norm(won / n, n**-0.5)
+
+
+def law(scores, price, alpha):
+    """The probability, for each arm, that it is pulled: an integral over the largest score m, for each arm of it."""
+    K, ranks = len(scores), np.argsort(np.argsort(price, kind="stable"))
+    tails = special.ndtr(np.arange(-8.0, 8.01, 0.5))
+    ends = np.concatenate([score.ppf(tails) for score in scores])
+    low, high = max(score.ppf(1e-16) for score in scores), max(score.isf(1e-16) for score in scores)
+    ends = np.unique(np.clip(np.concatenate([[0.0, low, high], ends, ends / (1 - alpha)]), low, high))
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    half = np.diff(ends)[:, None] / 2
+    m, weights = (ends[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
+    below, under = [score.cdf(m) for score in scores], [score.cdf((1 - alpha) * m) for score in scores]
+    chosen = np.zeros(K)
+    for best in range(K):
+        density = weights * scores[best].pdf(m)
+        alone = density * np.prod([below[j] for j in range(K) if j != best], axis=0)
+        # If nothing may be given up, or nobody reaches a negative bar, the best is pulled.
+        chosen[best] += alone[(m <= 0) | (alpha == 0)].sum()
+        for arm in range(K) if alpha else ():
+            if ranks[arm] <= ranks[best]:
+                others = [under[j] if ranks[j] < ranks[arm] else below[j] for j in range(K) if j not in (arm, best)]
+                own = below[arm] - under[arm] if arm != best else 1.0
+                chosen[arm] += (density * own * np.prod(others, axis=0))[m > 0].sum()
+    return chosen
+
+
+def test_the_law_by_hand():
+    # Two new arms: the cheap one is pulled if its score is at least 1 - alpha times the other's.
+    new = stats.beta(1, 1)
+    assert law([new, new], [0, 1], 0.2) == pytest.approx([0.6, 0.4], abs=1e-10)
+    assert law([new, new], [1, 0], 0.0) == pytest.approx([0.5, 0.5], abs=1e-10)
+    assert law([new, new, new], [1, 1, 1], 0.0) == pytest.approx([1 / 3] * 3, abs=1e-10)
+    assert law([new], [1], 0.3) == pytest.approx([1], abs=1e-10)
+
+
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 0.9])
+def test_the_law_by_drawing(posterior, alpha):
+    """Against the definition itself; with scores that are often negative."""
+    won, n, price = np.array([1.0, 0.0, 2.0, 1.0]), np.array([4.0, 2.0, 9.0, 3.0]), np.array([0.5, 0.2, 0.2, 0.1])
+    scores = [score(posterior, *arm) for arm in zip(won, n, strict=True)]
+    rng, counts = np.random.default_rng(1), np.zeros(4)
+    for drawn in np.stack([score.rvs(20_000, random_state=rng) for score in scores], axis=1):
+        counts[cheapest(alpha, drawn, drawn, price)] += 1
+    assert p_value(counts, law(scores, price, alpha)) > ALARM
+
+
+def p_value(counts, probabilities):
+    """Chi-square test; the cells expected below 10 are pooled, if need be together with the next larger ones."""
+    assert np.sum(probabilities) == pytest.approx(1, abs=1e-9)
+    expected = np.ravel(probabilities) * counts.sum()
+    order = np.argsort(expected)
+    observed, expected = np.ravel(counts)[order], expected[order]
+    rare = np.searchsorted(expected, 10.0)
+    while 0 < rare < len(expected) and expected[:rare].sum() < 10.0:
+        rare += 1
+    cells = np.r_[0, rare:len(expected)] if rare else np.arange(len(expected))
+    observed, expected = np.add.reduceat(observed, cells), np.add.reduceat(expected, cells)
+    return stats.chi2.sf(((observed - expected)**2 / expected).sum(), max(len(cells) - 1, 1))
+
+
+# ---- the kernel, and errors made on purpose -----------------------------------------------------------
+
+# What stands in the source once, up to "@", is replaced by a choice between it and something wrong, by a number that
+# stands in one column more of the arms' array: so one compilation serves all errors.
+TANGENT = "{0} + rng.standard_exponential() / steepness({1}, {0}, {2}gaussian)"
+FAULTS = {
+    "contended: no acceptance step": (
+        "knock(floor, chance, most, won, n, gaussian, rng)@\n            if", TANGENT.format("floor", "won, n", "")),
+    "contended: nor at the bar": (
+        "knock(floor, chance, bar, won, n, gaussian, rng)@\n                if", TANGENT.format("floor", "won, n", "")),
+    "contended: scores above the level before": ("x > ceiling@", "False"),
+    "contended: scores above the largest": ("x > most@:\n                        x = knock", "False"),
+    "no acceptance step": ("knock(arms[k, LEVEL + tail], arms[k, CHANCE + tail], -inf, arms[k, WON], arms[k, PULLS], "
+                           "terms.gaussian, rng)@",
+                           TANGENT.format("arms[k, LEVEL + tail]", "arms[k, WON], arms[k, PULLS]", "terms.")),
+    "silent arms drawn unconditioned": ("arms[k, LEVEL + low] <= y <= arms[k, LEVEL + top]@", "True"),
+    "the wrong side": ("low > 0.0 and rng.random() * (low + top) < low@", "False"),
+    "the leader's bell not thinned": ("rng.random() * race.bound >= arms[k, CHANCE + LOW]@", "False"),
+    "no guarantor": ("low if k == guarantor and least < inf else -inf@", "-inf"),
+    "crowd: a poor best member": ("most >= race.least and arm >= 0@", "arm >= 0"),
+    "crowd: no sure arm needed": ("arms[arm, LEAF] <= race.sure@", "True"),
+    "the bound not renewed": ("arms[arm, PULLS] - arms[arm, WON] <= race.allowed@", "True"),
+    "a pulled arm's bell not renewed": ("learn(arm, x, tuning.loud, terms.gaussian, arms, trees)@", "None"),
+    "bells not wound after a pull": ("wind(t, trees, race, rng)@", "None"),
+    "the leader's price not watched": ("price < race.dearer or price == race.agreed@", "True"),
+    "a rival's price not watched": ("or not spared(arm, arms, race)@", "or False"),
+}
+NUMBER = {None: 0, **{fault: number for number, fault in enumerate(FAULTS, start=1)}}
+PARTS = "settle", "unusual", "disturbed", "contended", "crowd", "settled", "refresh", "keeps", "follow", "bells"
+
+
+@cache
+def machine(faulty):
+    """Two loops around the module's functions, or around copies that can make the errors."""
+    names = {**vars(st), "compiled_for": lambda: nb.njit(error_model="numpy"), "Limits": Limits}
+    if faulty:
+        source = "\n".join(inspect.getsource(getattr(getattr(st, part), "py_func", None)) for part in PARTS)
+        for fault, (right, wrong) in FAULTS.items():
+            assert source.count(right.replace("@", "")) == 1, fault
+            right, after = right.split("@")
+            lead = "or " if right.startswith("or ") else ""
+            right, wrong = right.removeprefix(lead), wrong.removeprefix(lead)
+            choice = f"{lead}(({wrong}) if arms[0, {COLUMNS}] == {NUMBER[fault]} else ({right}))"
+            source = source.replace(lead + right + after, choice + after)
+        exec(source, names)
+    else:
+        names["bells"] = nb.njit(error_model="numpy")(st.bells.py_func)
+    exec(LOOPS, names)
+    return names["stay"], names["walk"]
+
+
+LOOPS = '''
+@nb.njit(error_model="numpy")
+def stay(rounds, terms, tuning, arms, trees, race, rng):
+    """A pull loop without pulls: how often each arm was chosen."""
+    K = arms.shape[0]
+    counts, kinds = np.zeros(K, np.int64), np.zeros(5, np.int64)
+    race.work = inf
+    for t in range(rounds):
+        if race.work >= tuning.lazy * K:
+            refresh(terms, tuning, arms, trees, race)
+            wind(t, trees, race, rng)
+        if race.leader >= 0:
+            arm = race.leader if t < race.bell else disturbed(terms, tuning, arms, trees, race, rng)
+            kinds[0] += t >= race.bell
+        elif race.leader == CONTENDED:
+            arm = contended(terms, arms, trees, race, rng)
+        elif race.leader == CROWD:
+            arm = crowd(t, terms, tuning, arms, trees, race, rng)
+        else:
+            for k in range(K):
+                arms[k, SCORE] = draw(arms[k, WON], arms[k, PULLS], terms.gaussian, rng)
+            arm = cheapest(terms.alpha, arms[:, SCORE], arms[:, SCORE], arms[:, PRICE])
+        if t >= race.bell:
+            wind(t + 1, trees, race, rng)
+        kinds[-race.leader if race.leader < 0 else 4] += 1
+        counts[arm] += 1
+    return counts, kinds
+
+
+@nb.njit(error_model="numpy")
+def walk(repeats, length, terms, tuning, start, trees, race, rng, outcomes, state, record, limits):
+    """How often each sequence of pulls was played through the kernel, by its number in base K."""
+    n, sums, now = state
+    _, max_cost, ceiling, rate = limits
+    K, arms = n.size, start.copy()
+    counts, pulled = np.zeros(K**length, np.int64), np.zeros(K, np.int64)
+    for _ in range(repeats):
+        arms[:], trees[:], sums[:], n[:], pulled[:] = start, 0.0, 0.0, 0, 0
+        path, now.rounds = 0, K
+        refresh(terms, tuning, arms, trees, race)
+        wind(K, trees, race, rng)
+        for limit in range(K + 1, K + 1 + length):         # so the kernel is left and entered at every pull
+            stop = Limits(limit, max_cost, ceiling, rate)
+            bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, stop)
+            path *= K
+            for k in range(K):
+                path += k * (n[k] - pulled[k])
+                pulled[k] = n[k]
+        counts[path] += 1
+    return counts
+'''
+
+
+def arrays(won, n, price, fault=None):
+    """The kernel's arrays in the midst of a run, with the number of an error in one column more."""
+    arms, trees, race = st.sampler(np.array(price, float))
+    arms = np.hstack([arms, np.full((len(n), 1), float(NUMBER[fault]))])
+    arms[:, WON], arms[:, PULLS] = won, n
+    return arms, trees, race
+
+
+# ---- 1. posteriors that stay as they are --------------------------------------------------------------
+
+# Successes, pulls and prices of the arms.
+STATES = {
+    "one arm": ([3], [5], [0.5]),
+    "new arms": ([0, 1, 1], [1, 1, 1], [0.2, 0.1, 0.3]),
+    "a cheap and good one": ([90, 95], [200, 200], [0.1, 0.9]),
+    "at the border": ([880, 90, 9], [2000, 180, 20], [0.1, 0.9, 0.5]),
+    "cheap, but poor": ([60, 100, 100, 2], [200, 200, 190, 9], [0.0, 0.5, 0.6, 0.7]),
+    "many cheap and poor": ([20, 30, 9, 300, 260], [80, 100, 40, 500, 500], [0.0, 0.1, 0.2, 0.5, 0.6]),
+    "a guarantor": ([660, 1200, 150], [2000, 3000, 300], [0.0, 0.5, 0.9]),
+    "equal costs": ([30, 28, 25, 5], [60, 60, 50, 9], [0.5, 0.5, 0.5, 0.5]),
+    "hardly any success": ([0, 1, 2], [50, 80, 90], [0.3, 0.2, 0.1]),
+    "hardly any failure": ([50, 79, 88], [50, 80, 90], [0.3, 0.2, 0.1]),
+}
+
+
+def any_state(number):
+    rng = np.random.default_rng([3, number])
+    n = np.floor(10 ** rng.uniform(0, 3, 2 + number % 8))
+    return rng.binomial(n.astype(int), rng.uniform(0.4, 0.6, n.size)), n, rng.integers(0, 4, n.size) / 4
+
+
+STATES |= {f"random {number}": any_state(number) for number in range(10)}
+
+
+@cache
+def frozen_law(name, posterior, alpha):
+    won, n, price = STATES[name]
+    return law([score(posterior, *arm) for arm in zip(won, n, strict=True)], price, alpha)
+
+
+def frozen_counts(name, posterior, alpha, kind, fault=None, rounds=50_000):
+    return machine(fault is not None)[0](rounds * DEEP, told(posterior, alpha), KINDS[kind],
+                                         *arrays(*STATES[name], fault), np.random.default_rng(5))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+def test_choices_follow_the_law_of_frozen_posteriors(posterior, kind):
+    kinds = 0
+    for name in STATES:
+        for alpha in (0.0, 0.1, 0.3, 0.9) if kind != "each" else (0.1,):
+            counts, found = frozen_counts(name, posterior, alpha, kind)
+            kinds = kinds + found
+            assert p_value(counts, frozen_law(name, posterior, alpha)) > ALARM, (name, alpha)
+    # What the tuning is for did happen: rounds of the kind and, if settled, rounds in which a bell rang.
+    least = {"settled": [4, 0], "settled, quiet": [4, 0], "crowd": [2], "lone": [2], "contended": [1],
+             "few points": [1], "each": [3], "usual": []}[kind]
+    assert all(kinds[which] > 10_000 * DEEP for which in least)
+
+
+def caught(fault, posterior, kind, name, alpha):
+    return p_value(frozen_counts(name, posterior, alpha, kind, fault)[0], frozen_law(name, posterior, alpha))
+
+
+@pytest.mark.parametrize(("fault", "kind", "name", "alpha"), [
+    ("contended: no acceptance step", "few points", "at the border", 0.1),
+    ("contended: nor at the bar", "contended", "a cheap and good one", 0.1),
+    ("contended: scores above the level before", "contended", "a cheap and good one", 0.1),
+    ("contended: scores above the largest", "contended", "at the border", 0.1),
+    ("no acceptance step", "lone", "at the border", 0.1), ("no acceptance step", "settled", "a guarantor", 0.3),
+    ("silent arms drawn unconditioned", "lone", "at the border", 0.1),
+    ("silent arms drawn unconditioned", "settled", "a guarantor", 0.3),
+    ("the wrong side", "settled", "a guarantor", 0.3), ("no guarantor", "settled", "a guarantor", 0.3),
+    ("the leader's bell not thinned", "settled, quiet", "random 1", 0.5),
+    ("crowd: a poor best member", "lone", "at the border", 0.0),
+    ("crowd: no sure arm needed", "lone", "cheap, but poor", 0.5)])
+def test_errors_change_the_law_of_choices(fault, kind, name, alpha):
+    assert min(caught(fault, posterior, kind, name, alpha) for posterior in ("beta", "gaussian")) < CAUGHT
+
+
+# ---- 2. whole paths through the kernel, in which the posteriors learn from outcomes fixed beforehand ------
+
+NEVER, LUCKY, MIXED = [(0, 1)], [(1, 0)], [(1, 1), (0, 0), (0, 1), (1, 0), (0, 1)]
+EQUAL = [(1, 0.9), (0, 0.9)]
+# Successes, pulls and prices; outcomes of each arm, over and over; pulls; alpha; whether costs are unknown.
+PATHS = {
+    "two new arms": (([0, 1], [1, 1], [0.3, 0.6]), (MIXED, MIXED[::-1]), 8, 0.1, False),
+    "three arms": (([9, 8, 2], [20, 20, 5], [0.1, 0.2, 0.5]), (MIXED, LUCKY, NEVER), 6, 0.1, False),
+    "nothing to give up": (([9, 8, 2], [20, 20, 5], [0.1, 0.2, 0.5]), (NEVER, MIXED, MIXED), 6, 0.0, False),
+    "a failing leader": (([20, 9], [25, 20], [0.0, 1.0]), (NEVER, MIXED), 9, 0.1, False),
+    "a guaranteed leader": (([12, 24, 22], [60, 50, 30], [0.0, 0.5, 1.0]), (NEVER, NEVER, MIXED), 6, 0.5, False),
+    "a lucky rival": (([60, 1], [100, 4], [1.0, 0.0]), ([(0, 0), (1, 0)], LUCKY), 8, 0.1, False),
+    "a leader at rising cost": (([25, 12], [40, 20], [0.1, 0.5]), ([(0, 1), (1, 1)], MIXED), 8, 0.3, True),
+    "a rival at falling cost": (([16, 13], [25, 14], [0.5, 0.9]), (EQUAL, LUCKY), 8, 0.2, True),
+}
+WIDTH = 0.3
+
+
+def path_counts(case, posterior, kind, fault=None, repeats=20_000):
+    start, outcomes, length, alpha, unknown = PATHS[case]
+    K = len(start[0])
+    stacks = Stacks(cb.Bandit([cb.Constant(0.5)] * K, [cb.Constant(0.5)] * K), 0, 0, range(K), page=16)
+    for k in range(K):
+        stacks.pool[stacks.table[k, 0]] = np.resize(outcomes[k], (16, 2))
+    run = engine.Run(stacks, [np.inf], 1)
+    return machine(fault is not None)[1](
+        repeats * DEEP, length, told(posterior, alpha, unknown, WIDTH), KINDS[kind], *arrays(*start, fault),
+        np.random.default_rng(2), Outcomes(stacks.pool, stacks.table, stacks.filled, stacks.shift), run.state,
+        run.record, run.limits)
+
+
+@cache
+def path_law(case, posterior):
+    """The law of all sequences of pulls: products of the probabilities of the choices."""
+    (won, n, price), outcomes, length, alpha, unknown = PATHS[case]
+    K = len(n)
+
+    def chosen(pulls):
+        gained = [np.resize(outcomes[k], (16, 2))[:pulls[k]] for k in range(K)]
+        costs = [price[k] if not unknown or pulls[k] == 0
+                 else max(gained[k][:, 1].sum() / pulls[k] - (WIDTH / pulls[k])**0.5, 0.0) for k in range(K)]
+        return law([score(posterior, won[k] + gained[k][:, 0].sum(), n[k] + pulls[k]) for k in range(K)], costs, alpha)
+
+    paths = {(0,) * K: {0: 1.0}}                           # pulls of each arm -> sequence -> probability
+    for _ in range(length):
+        longer = {}
+        for pulls, known in paths.items():
+            p = chosen(pulls)
+            for k in range(K):
+                after = longer.setdefault((*pulls[:k], pulls[k] + 1, *pulls[k + 1:]), {})
+                after.update({path * K + k: q * p[k] for path, q in known.items()})
+        paths = longer
+    flat = {path: p for known in paths.values() for path, p in known.items()}
+    return np.array([flat[path] for path in range(K**length)])
+
+
+@pytest.mark.parametrize("case", PATHS)
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+def test_paths_follow_their_law(posterior, case):
+    for kind in KINDS:
+        assert p_value(path_counts(case, posterior, kind), path_law(case, posterior)) > ALARM, kind
+
+
+@pytest.mark.parametrize(("fault", "kind", "case"), [
+    ("the bound not renewed", "settled", "a failing leader"),
+    ("a pulled arm's bell not renewed", "contended", "a failing leader"),
+    ("a pulled arm's bell not renewed", "settled", "a lucky rival"),
+    ("bells not wound after a pull", "settled", "a failing leader"),
+    ("bells not wound after a pull", "crowd", "a failing leader"),
+    ("the leader's price not watched", "settled", "a leader at rising cost"),
+    ("a rival's price not watched", "settled", "a leader at rising cost")])
+def test_errors_change_the_law_of_paths(fault, kind, case):
+    assert min(p_value(path_counts(case, posterior, kind, fault), path_law(case, posterior))
+               for posterior in ("beta", "gaussian")) < CAUGHT
+
+
+def test_the_functions_that_can_err_do_not_unless_told_to():
+    for kind in KINDS:
+        start = STATES["random 4"]
+        counts = [machine(faulty)[0](2000, told("beta", 0.1), KINDS[kind], *arrays(*start), np.random.default_rng(0))[0]
+                  for faulty in (False, True)]
+        assert np.array_equal(*counts)
+
+
+# ---- 3. full runs, against the definition -----------------------------------------------------------------
+
+def bandit(K, rewards, costs):
+    rng = np.random.default_rng(K)
+    return cb.Bandit([rewards(mean) for mean in rng.uniform(0.3, 0.7, K)], [costs(mean) for mean in rng.random(K)])
+
+
+def fractional(mean):
+    return cb.Beta(3 * mean, 3 - 3 * mean)
+
+
+# Thirty arms are contended for, as it is.
+RUNS = {"two": bandit(2, cb.Bernoulli, cb.Constant), "six": bandit(6, cb.Bernoulli, cb.Constant),
+        "six, fractional": bandit(6, fractional, cb.Constant), "six, unknown costs": bandit(6, fractional, fractional),
+        "thirty": bandit(30, cb.Bernoulli, cb.Constant),
+        "thirty, unknown costs": bandit(30, cb.Bernoulli, cb.Bernoulli)}
+
+
+class Tuned(cb.CSTS):
+    """With another tuning, by its name."""
+
+    kind = "usual"
+
+    def pull_all(self, run, terms, arms, rng):
+        return run.play(st.bells, terms, KINDS[self.kind], *st.sampler(arms.price), rng)
+
+
+def tuned(kind, *arguments):
+    return type(f"Tuned{kind}", (Tuned,), {"kind": kind})(*arguments)
+
+
+@cache
+def figures_of_runs(family, posterior, alpha, kind):
+    """Regrets and pulls of three arms after a third and all of the rounds, shape (10, replications)."""
+    arguments = alpha, posterior, "unknown" if "unknown" in family else "known"
+    policy = cb.CSTS(*arguments, naive=True) if kind == "naive" else tuned(kind, *arguments)
+    seed = 1 if kind == "naive" else 0
+    runs = cb.simulate({"": policy}, RUNS[family], cb.Horizon(900), 300 * DEEP, seed=seed, checkpoints=3)
+    regrets = cb.regret.quality(runs, alpha), cb.regret.cost(runs, alpha)
+    best, cheap, dear = (find(means) for find, means in ((np.argmax, RUNS[family].reward_means),
+                                                         (np.argmin, RUNS[family].cost_means),
+                                                         (np.argmax, RUNS[family].cost_means)))
+    pulls = [runs.pulls[0, ..., arm] for arm in (best, cheap, dear)]
+    return [figure[..., at] for at in (0, 2) for figure in (*(regret[0] for regret in regrets), *pulls)]
+
+
+@pytest.mark.parametrize("family", RUNS)
+@pytest.mark.parametrize(("posterior", "alpha", "kind"), [
+    ("beta", 0.1, "usual"), ("beta", 0.3, "settled"), ("gaussian", 0.1, "usual"), ("gaussian", 0.3, "settled"),
+    ("beta", 0.0, "crowd"), ("gaussian", 0.3, "lone"), ("gaussian", 0.1, "contended")])
+def test_runs_are_distributed_as_those_of_the_definition(family, posterior, alpha, kind):
+    pairs = zip(figures_of_runs(family, posterior, alpha, kind), figures_of_runs(family, posterior, alpha, "naive"),
+                strict=True)
+    assert min(stats.ks_2samp(*pair, method="asymp").pvalue for pair in pairs) > ALARM
+
+
+# ---- 4. what the kernel keeps, and what it rests on ---------------------------------------------------------
+
+def test_the_density_at_a_level():
+    for n in (1, 2, 15, 16, 17, 1000, 10**6):
+        for won in {0, 1, n // 3, n - 1, n}:
+            for level in (0.01, won / n * 0.98 + 0.01, 0.5, 0.99):
+                exact = stats.beta.logpdf(level, won + 1, n - won + 1)
+                assert st.log_density(float(won), float(n), level, False) == pytest.approx(exact, rel=1e-9, abs=1e-8)
+                exact = stats.norm.logpdf(level, won / n, n**-0.5)
+                assert st.log_density(float(won), float(n), level, True) == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_chance_is_the_area_under_the_tangent_and_bounds_the_tail():
+    rng = np.random.default_rng(6)
+    for posterior in ("beta", "gaussian"):
+        for _ in range(300):
+            n = np.floor(10 ** rng.uniform(0, 5))
+            won = rng.binomial(int(n), rng.random())
+            level = float(np.clip(won / n + rng.normal() / n**0.5, 0.001, 0.999))
+            arms, _, _ = arrays([won], [n], [0.5])
+            known = score(posterior, won, n)
+            for tail, true in ((LOW, known.cdf(level)), (TOP, known.sf(level))):
+                st.measure(0, tail, level, 0.95, posterior == "gaussian", arms)
+                q = arms[0, CHANCE + tail]
+                slope = abs((known.logpdf(level + 1e-7) - known.logpdf(level - 1e-7)) / 2e-7)
+                assert q == 1.0 or (q == pytest.approx(known.pdf(level) / slope, rel=1e-3) and true <= q <= 0.95)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_what_is_learned_is_what_would_be_measured(gaussian):
+    rng = np.random.default_rng(7)
+    arms, trees, _ = arrays([3, 20], [7, 50], [0.5, 0.2])
+    for tail, level in enumerate([0.2, *np.linspace(0.9, 0.6, 8)]):
+        for k in range(2):
+            st.measure(k, tail, level, 0.7, gaussian, arms)
+    for _ in range(500):
+        k, x = rng.integers(2), 1.0 * (rng.random() < 0.5)
+        arms[k, WON] += x
+        arms[k, PULLS] += 1
+        st.learn(k, x, 0.7, gaussian, arms, trees)
+        afresh = arms.copy()
+        for tail in range(st.TAILS):
+            st.measure(k, tail, afresh[k, LEVEL + tail], 0.7, gaussian, afresh)
+        assert arms[:, :COLUMNS] == pytest.approx(afresh[:, :COLUMNS], rel=1e-9)
+        assert trees[1, :st.LEVELS] == pytest.approx(trees[2:4, :st.LEVELS].sum(axis=0), rel=1e-15)
+
+
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+def test_the_leaders_bound_holds_until_it_has_lost_what_is_allowed(posterior):
+    """In whatever order it wins and loses; and it does not rest on rewards that are 0 or 1 for a normal law."""
+    rng, found = np.random.default_rng(8), 0
+    for _ in range(200):
+        n = np.floor(10 ** rng.uniform(1, 4))
+        arms, trees, race = arrays([np.floor(0.6 * n), np.floor(0.4 * n)], [n, n], [0.1, 0.5])
+        race.leader, gaussian, given = 0, posterior == "gaussian", told(posterior, 0.1)
+        level = float(0.6 - rng.uniform(0, 5) * (0.24 / n) ** 0.5)
+        st.measure(0, LOW, level, 0.7, gaussian, arms)
+        st.vouch(given, Tuning(), arms, trees, race)
+        if race.bound >= 1.0:
+            continue
+        p = rng.choice([0.0, 0.3, 0.6, 1.0])
+        while arms[0, PULLS] - arms[0, WON] <= race.allowed and arms[0, PULLS] < n + 500:
+            st.measure(0, LOW, level, 0.7, gaussian, arms)
+            assert arms[0, CHANCE + LOW] <= race.bound * (1 + 1e-9)
+            arms[0, WON] += rng.random() ** (1 / p - 1) if gaussian and 0 < p < 1 else 1.0 * (rng.random() < p)
+            arms[0, PULLS] += 1
+            found += 1
+    assert found > 10_000
+
+
+def test_a_point_on_a_stretch_is_a_bell_as_often_as_it_should_be():
+    for q in [*np.linspace(0.001, 0.95, 200), 1.0]:
+        hit = 1 - np.exp(-st.stretch(q))
+        assert q <= hit * (1 + 1e-12) and st.thin(q, 0.0)
+        if q < 1:
+            # The share of uniform numbers that are taken is q / hit: the first comparison takes no more.
+            assert 1 - 0.3 * q * q <= q / hit
+            assert st.thin(q, q / hit * (1 - 1e-9)) and not st.thin(q, q / hit * (1 + 1e-9))
+
+
+def test_whose_stretch_is_hit():
+    rng = np.random.default_rng(9)
+    for K in (1, 2, 5, 8, 13):
+        arms, trees, _ = arrays(np.ones(K), np.full(K, 3), rng.random(K))
+        for k in range(K):
+            arms[k, CHANCE + TOP] = rng.choice([0.0, 0.1, 0.5, 1.0])
+            st.hang(k, arms, trees)
+        lengths = np.array([st.stretch(arms[int(arms[leaf, st.ARM]), CHANCE + TOP]) for leaf in range(K)])
+        ends = np.cumsum(lengths)
+        assert trees[1, 0] == pytest.approx(ends[-1])
+        for place in rng.random(50) * ends[-1]:
+            leaf, end = st.locate(0, place, trees)
+            assert leaf == np.searchsorted(ends, place, side="right") and end == pytest.approx(ends[leaf])
+
+
+def bits():
+    runs = [cb.simulate({kind: tuned(kind, 0.2, posterior)}, RUNS["six, fractional"], cb.Horizon(250), seed=2)
+            for kind in ("settled", "crowd", "contended") for posterior in ("beta", "gaussian")]
+    return [digest(*(getattr(each, name) for name in FIELDS)) for each in runs]
+
+
+def test_without_the_compiler_not_a_bit_changes():
+    assert in_plain_python("test_subsidy_thompson", "m.bits()") == bits()
+
+
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+def test_one_arm_leaves_no_choice(posterior):
+    one = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.5)])
+    assert cb.simulate({"": cb.CSTS(0.1, posterior)}, one, cb.Horizon(50)).pulls[0, 0, -1] == [50]
+
+
+@pytest.mark.parametrize("wrong", [1, 0, "yes", None, np.True_])
+def test_naive_is_true_or_false(wrong):
+    with pytest.raises(ValueError, match=r"naive = .*: must be True or False"):
+        cb.CSTS(0.1, naive=wrong)
