@@ -47,7 +47,7 @@ def first_fault(lazy_argmax, pulled, index, state, luck, constant, params, stray
             value = index(t + 1, n[k], sums[0, k], 0.0, 0.0, 0.0, constant[k], params)
             if value > best or wanted < 0:
                 wanted, best = k, value
-            if k != arm and value > search.rival_bound:
+            if k != arm and value > search.rival_bound and (k < arm or value < np.inf):
                 return t + 1
         if arm != wanted or search.leader != arm or search.expires <= t:
             return t + 1
@@ -101,6 +101,7 @@ ERRORS = {
     "ties with the last leader forgotten": ("arms[leader].value, arms[leader].after = best, aside",
                                             "arms[leader].value, arms[leader].after = best, -1"),
     "a bound beyond the last round": ("LEAST), last - t)", "LEAST), 10 * last)"),
+    "an infinite index of an earlier position": ("or highest(tree) > arm)", "or highest(tree) >= 0)"),
     "another's pull ignored": ("put(tree, k, math.inf, 0)", "None"),
 }
 

@@ -16,7 +16,7 @@ from numba import types as T
 
 from .state import new_record
 
-SLACK = 1e-9            # relative; covers the rounding of an index evaluated at two times
+SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times
 LOWEST = -np.finfo(float).max      # and the largest number is -LOWEST
 NEVER = 2**63 - 1
 
@@ -25,7 +25,8 @@ NEVER = 2**63 - 1
 SHARE = 0.125
 LEAST = 8               # rounds for which a bound is good at least
 
-# The leader; until which round no other arm's index exceeds `rival_bound`; the first arm that ties with the leader.
+# The leader; until which round no other arm's index exceeds `rival_bound`, or no earlier arm's if the leader's is
+# infinite; the first arm that ties with the leader.
 SEARCH = np.dtype([("leader", "i8"), ("expires", "i8"), ("rival_bound", "f8"), ("tied", "i8")])
 NODE = np.dtype([("bound", "f8"), ("until", "i8")])
 # How fast the arm's index last rose per round, and its last exact index; of one that ties with the leader, which is
