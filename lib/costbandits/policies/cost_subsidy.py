@@ -456,7 +456,8 @@ class CSTS(_Subsidy):
     naive : bool
         Draw every arm in every round, as the definition says. By default the same law is played with few draws
         (`subsidy_thompson`); the two use their random numbers differently, so runs agree in distribution and not one
-        by one.
+        by one. While one arm is far enough ahead its pulls are made many at a time; while several contend every round
+        is played, for a draw of each could change the choice.
 
     Examples
     --------
@@ -468,7 +469,10 @@ class CSTS(_Subsidy):
     posterior: str = "beta"
     costs: str = "known"
     naive: bool = False
-    in_blocks = False
+
+    @property
+    def in_blocks(self) -> bool:
+        return not self.naive
 
     def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
         # Imported here, as it builds on this module.

@@ -22,7 +22,8 @@ A run is of one of four kinds, chosen anew from time to time with all its levels
   (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If a bell is true, all other scores are
   drawn given that they lie on their usual sides. The leader learns in every round, but its posterior enters only by a
   bound of its bell's probability, `RACE.bound`, that holds until it has lost more than `RACE.allowed` rewards. What
-  that rings too often is thinned out. So until round `RACE.bell` all that matters of its pulls is what they lost.
+  that rings too often is thinned out. So until round `RACE.bell` all that matters of its pulls is what they lost, and
+  whole blocks of them are pulled at once.
 * With a crowd: its members are drawn in every round, and the others have bells above 1 - alpha times a level that the
   best member nearly always exceeds; or above that level, if a cheaper member is nearly always good enough.
 * Contended: all arms have bells above each of some levels. The largest score is the best above the first level, if
@@ -41,6 +42,9 @@ from ..checks import ROUNDING
 from ..engine.compilation import compiled_for
 from ..engine.loops import RUNNING, checkpoint, pull
 from ..engine.state import new_record
+from ..engine.trees import KIND, block, read_on, skip, total
+from ..engine.trees import LEAF as SMALLEST
+from ..engine.trees import settle as settle_sums
 from .cost_subsidy import cheapest, lowest_price
 
 LEVELS = 4
@@ -607,6 +611,39 @@ def follow(t, arm, x, terms, tuning, arms, trees, race, rng):
         wind(t, trees, race, rng)
 
 
+@nb.njit(error_model="numpy")
+def pull_silently(arm, m, terms, arms, race, n, sums, outcomes):
+    """Pull the leader's next block, of up to m silent rounds, if what was assumed of it holds throughout.
+
+    How often, and what that costs and pays; its losses only grow, and its price is highest if all costs come first.
+    """
+    i = n[arm]
+    while m >= SMALLEST:
+        m = block(arm, i, m, outcomes)
+        reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
+        price = lowest_price(arm, n, sums, terms.width)
+        if terms.unknown:
+            price = (sums[1, arm] + cost) / i * (1.0 + ROUNDING) - sqrt(terms.width / (i + m))
+        if (arms[arm, PULLS] - arms[arm, WON] + (m - reward) <= race.allowed * (1.0 - ROUNDING)
+                and (not terms.unknown or price < race.dearer)):
+            skip(arm, n, sums, outcomes)
+            return m, cost, reward
+        m >>= 1
+    return 0, 0.0, 0.0
+
+
+@nb.njit(error_model="numpy")
+def whole_rewards(gaussian, outcomes):
+    """Whether posteriors learn the rewards as they are: without a Bernoulli trial of each."""
+    _, _, _, arms, laws, _, _, _, _ = outcomes
+    whole = True
+    for k in range(arms.shape[0]):
+        whole = whole and arms[k, KIND] > 0 and arms[k, KIND + 1] > 0
+        for v in range(arms[k, KIND]):
+            whole = whole and (gaussian or laws[k, 0, v] == 0.0 or laws[k, 0, v] == 1.0)
+    return whole
+
+
 @compiled_for()
 def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits):
     """Pull each arm once, then the cheapest one that is good enough by a score of each; hardly any score is drawn."""
@@ -616,6 +653,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
     # In one piece each, which is what drawing all of them needs.
     score, price, won, pulls = arms[:, SCORE].copy(), arms[:, PRICE].copy(), arms[:, WON].copy(), arms[:, PULLS].copy()
     K, status, last, lazy = n.size, RUNNING, limits.last_round, tuning.lazy * n.size
+    whole, counted = whole_rewards(gaussian, outcomes), outcomes.arms
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
@@ -641,14 +679,25 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
                 silent = t < race.bell and t > K and race.work < lazy and arms[arm, LEVEL + TOP] == inf
             else:
                 arm = disturbed(terms, tuning, arms, trees, race, rng)
-            reward, cost = pull(arm, n, sums, pool, at)
-            t, spent, collected = t + 1, spent + cost, collected + reward
-            going = spent < due and t < last and n[arm] < filled[arm]
-            x = reward
-            if not (gaussian or x == 0.0 or x == 1.0):
+            done = 0
+            if silent and race.leader >= 0 and whole and n[arm] == filled[arm]:
+                m = np.int64(min(race.bell, float(last)) - t)
+                done, cost, reward = pull_silently(arm, m, terms, arms, race, n, sums, outcomes)
+            if done == 0:
+                if n[arm] == filled[arm]:
+                    read_on(arm, n, sums, outcomes)
+                    if n[arm] == filled[arm]:
+                        break
+                reward, cost = pull(arm, n, sums, pool, at)
+                if n[arm] == filled[arm]:
+                    settle_sums(arm, sums, counted, outcomes.laws, outcomes.counts)
+            x, m = reward, max(done, 1)
+            t, spent, collected = t + m, spent + cost, collected + reward
+            going = spent < due and t < last
+            if not (gaussian or whole or x == 0.0 or x == 1.0):
                 x = 1.0 * (rng.random() < x)               # a fractional reward becomes a trial
-            won[arm] += x
-            pulls[arm] += 1.0
+            won[arm] = sums[0, arm] if gaussian else won[arm] + x
+            pulls[arm] += m
             arms[arm, WON], arms[arm, PULLS] = won[arm], pulls[arm]
             if unknown:
                 price[arm] = arms[arm, PRICE] = lowest_price(arm, n, sums, terms.width)
