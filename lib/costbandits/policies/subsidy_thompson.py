@@ -696,7 +696,8 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
             going = spent < due and t < last
             if not (gaussian or whole or x == 0.0 or x == 1.0):
                 x = 1.0 * (rng.random() < x)               # a fractional reward becomes a trial
-            won[arm] = sums[0, arm] if gaussian else won[arm] + x
+            # At the end of a leaf the sum is that of counts, however it was cut into blocks.
+            won[arm] = sums[0, arm] if gaussian and n[arm] == filled[arm] else won[arm] + x
             pulls[arm] += m
             arms[arm, WON], arms[arm, PULLS] = won[arm], pulls[arm]
             if unknown:
