@@ -73,15 +73,20 @@ def timed(policy, make, stop, replication, repeats, **options):
     """Seconds and pulls of one run on drawn stacks, the best of several."""
     bandit, times = make(stream(0, replication, 0)), []
     order, rule = stream(0, replication, ORDER).permutation(bandit.K), stop(bandit)
-    stacks, (top, *limits), last = Stacks(bandit, 0, replication, order), rule.limits(bandit), np.ones(1)
-    problem = Problem.of(bandit, rule, order)
+    stacks, problem = Stacks(bandit, 0, replication, order), Problem.of(bandit, rule, order)
     for _ in range(repeats + 1):
-        run = engine.Run(stacks, rule.marks(last), 10**8, top[order], *limits, rule.ends(last))
+        run = new_run(stacks, rule, bandit, order)
         start = time.perf_counter()
         policy.play(run, problem, stream(0, replication, POLICY), **options)
         times.append(time.perf_counter() - start)
     # The first one also drew the stacks.
-    return min(times[1:]), int(run.clock[0])
+    return min(times[1:]), int(run.state.now.rounds)
+
+
+def new_run(stacks, rule, bandit, order):
+    """A run on these stacks with one checkpoint, its end."""
+    (top, *limits), last = rule.limits(bandit), np.ones(1)
+    return engine.Run(stacks, rule.due(last), 2**62, top[order], *limits, rule.ends(last))
 
 
 def cost_of_a_pull(policy, make, lazy=None, replications=3, repeats=2, stop=full_budget):
@@ -236,11 +241,89 @@ def sampling():
         bandit = make(1)(rng)
         times = []
         for replication in range(5):
-            start, stacks = time.perf_counter(), Stacks(bandit, 0, replication, [0])
-            while stacks.filled[0] < 200_000:
-                stacks.grow(0)
-            times.append((time.perf_counter() - start) / stacks.filled[0])
+            start = time.perf_counter()
+            Stacks(bandit, 0, replication, [0]).pairs(0, 200_000)
+            times.append((time.perf_counter() - start) / 200_000)
         yield f"{'sampling a pair, ' + family:50}{1e9 * min(times):10.1f} ns"
+
+
+class Counted(IndexRule):
+    """An index policy that counts how often its index is evaluated, and a block of pulls tried."""
+
+    def __init__(self, policy):
+        rule, bound, self.prepare = policy.rule, policy.bound, policy.prepare
+        self.monotone, self.regular, self.params = policy.monotone, False, np.append(policy.parameters, [0.0, 0.0])
+
+        @cb.index
+        @cb.tally
+        def counting(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+            params[-2] += 1.0
+            return rule(t, n, reward, cost, reward_sq, cost_sq, constant, params)
+
+        @nb.njit(error_model="numpy")
+        def trying(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
+            params[-1] += 1.0
+            return bound(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params)
+
+        self.rule, self.lower = counting, trying
+
+
+def counted_run(policy, bandit, stop):
+    """Seconds and rounds of one run, nodes and leaves that it drew, and what an index policy evaluated and tried."""
+    order = stream(0, 0, ORDER).permutation(bandit.K)
+    problem, stacks = Problem.of(bandit, stop, order), Stacks(bandit, 0, 0, order)
+    run, counts = new_run(stacks, stop, bandit, order), ["", ""]
+    start = time.perf_counter()
+    policy.play(run, problem, stream(0, 0, POLICY))
+    seconds = time.perf_counter() - start
+    many = Stacks(bandit, 0, 0, order, slots=1 << 21)       # enough for hardly any node to take another one's place
+    policy.play(new_run(many, stop, bandit, order), problem, stream(0, 0, POLICY))
+    nodes = int((many._kept[:, :2] > 0).sum())
+    if isinstance(policy, IndexRule):
+        counted = Counted(policy)
+        counted.play(new_run(stacks, stop, bandit, order), problem, stream(0, 0, POLICY))
+        counts = [f"{number:.2g}" for number in counted.params[-2:]]
+    return seconds, int(run.state.now.rounds), *counts, f"{nodes:.2g}"
+
+
+def trillion():
+    """Runs of up to a trillion: what they cost beside their rounds. None takes longer than a minute, or is left out."""
+    ten, rng = cb.instances.bernoulli(10)(np.random.default_rng(1)), np.random.default_rng(2)
+    priced = cb.Bandit([cb.Bernoulli(p) for p in rng.uniform(0.2, 0.8, 10)],
+                       [cb.Constant(float(c)) for c in rng.integers(1, 21, 10)])
+    cheap = cb.Bandit(priced.rewards, [cb.Constant(c / 20) for c in priced.cost_means])
+    families = {cb.Budget: (ten, {label: policy for label, policy in POLICIES.items() if "naive" not in label}),
+                cb.HardBudget: (priced, {"KUBE": cb.KUBE(), "fractional KUBE": cb.FractionalKUBE(),
+                                         "epsilon-first 0.1": cb.EpsilonFirst(0.1)}),
+                cb.Horizon: (cheap, {"CS-UCB": cb.CSUCB(0.1), "CS-ETC": cb.CSETC(0.1),
+                                     "pairwise elimination": cb.PairwiseElimination(0.1)})}
+    yield "one run with 10 arms, Bernoulli rewards (and costs, under a budget); indices, blocks: how many are evaluated"
+    yield f"{'budget or horizon':30}{'seconds':>10}{'rounds':>10}{'indices':>10}{'blocks':>10}{'nodes':>10}"
+    for stop, (bandit, policies) in families.items():
+        for label, policy in policies.items():
+            counted_run(policy, bandit, stop(1000))         # compiles it
+            for power in range(5, 13):
+                seconds, rounds, *counts = counted_run(policy, bandit, stop(10**power))
+                yield (f"{label:22}{10.0**power:8.0e}{seconds:10.3f}{rounds:10.1e}"
+                       + "".join(f"{count:>10}" for count in counts))
+                if seconds > 6:
+                    break
+    wide = cb.instances.bernoulli(100)(np.random.default_rng(1))
+    for label, policy in {"omega-UCB 1/4, K = 100": cb.OmegaUCB(0.25), "BTS, K = 100": cb.BTS()}.items():
+        for power in (9, 11) if "omega" in label else (7, 9):
+            seconds, rounds, *counts = counted_run(policy, wide, cb.Budget(10**power))
+            yield (f"{label:22}{10.0**power:8.0e}{seconds:10.3f}{rounds:10.1e}"
+                   + "".join(f"{count:>10}" for count in counts))
+
+
+def replications():
+    """What a replication with ten policies costs, sampling included, on Bernoulli arms at the paper's budget."""
+    ten = {**EXPERIMENT, "UCB-B2": cb.UCBB2(), "UCB1": cb.UCB1()}
+    for K in (10, 100):
+        cb.simulate(ten, cb.instances.bernoulli(K), full_budget, 1, seed=1)
+        start = time.perf_counter()
+        cb.simulate(ten, cb.instances.bernoulli(K), full_budget, 100)
+        yield f"{f'a replication with ten index policies, K={K}':50}{10 * (time.perf_counter() - start):10.2f} ms"
 
 
 @nb.njit(error_model="numpy")
@@ -359,7 +442,8 @@ def main(path):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, start_up, sampling, rivals, thompson, knapsacks, linear, anytime, subsidy, policies):
+    for part in (experiment, replications, start_up, sampling, trillion, rivals, thompson, knapsacks, linear, anytime,
+                 subsidy, policies):
         for line in ("", *part()):
             print(line, flush=True)
             lines.append(line)

@@ -48,8 +48,8 @@ def test_a_policy_from_its_rule_to_its_transcription(tmp_path, monkeypatch):
     tests.test_what_is_refused()
     reference = placed(literal, tmp_path, monkeypatch)
     bandit = cb.instances.beta(4)(reference.stream(1, 0, reference.INSTANCE))
-    expected = reference.literal_trajectory(reference.Index(reference.toy), bandit, 20.0, 1, 0)
-    found = reference.trajectory(toy.Toy(), bandit, 20.0, 1, 0, len(expected))
+    expected = reference.literal_trajectory(reference.Index(reference.toy), bandit, 30.0, 1, 0)
+    found = reference.trajectory(toy.Toy(), bandit, 30.0, 1, 0, len(expected))
     assert len(expected) > 30 and found.tolist() == expected.tolist()
 
 

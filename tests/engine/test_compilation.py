@@ -106,9 +106,43 @@ def test_a_rule_is_compiled_into_a_loop_once():
     def around(rule, lower=None):
         return compilation.around(by_blocks, rule, lower or lower_of(rule))
 
-    assert around(c_ucb) is around(c_ucb) and around(c_ucb).kept
+    assert around(c_ucb) is around(c_ucb)
     assert around(c_ucb) is not around(m_ucb) and around(c_ucb) is not around(c_ucb, no_lower)
     if not nb.config.DISABLE_JIT:
-        assert not around(typed).kept                  # a cell has no file that lasts
         with warnings.catch_warnings(action="error"):
             assert INDEX.args in compilation.ready(m_ucb, INDEX).overloads
+
+
+TYPED = """
+import sys
+import costbandits as cb
+from numba import njit
+from costbandits.engine import compilation, loops
+FACTOR = {factor}
+
+@njit
+def helper(x):
+    return FACTOR * x
+
+@cb.index
+def rule(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return helper(reward) / n + {more}
+
+runs = cb.simulate({{"mine": cb.IndexPolicy(rule, monotone=True)}}, cb.instances.bernoulli(3), cb.Budget(50), 2)
+print(sum(compilation.around(loops.by_blocks, rule, loops.no_lower).compiled.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.slow
+def test_a_typed_rule_is_kept_with_all_that_it_reads(tmp_path):
+    def hits(factor=2.0, more="n", room=None):
+        lines = TYPED.format(factor=factor, more=more)
+        lines = lines if room is None else lines.replace("FACTOR =", f"compilation.ROOM = {room}\nFACTOR =", 1)
+        done = subprocess.run([sys.executable, "-c", lines], text=True, capture_output=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(LIBRARY.parent), "NUMBA_CACHE_DIR": str(tmp_path)})
+        return int(done.stdout)
+
+    assert [hits(), hits(), hits(factor=3.0), hits(more="1/n"), hits()] == [0, 1, 0, 0, 1]
+    kept = [path for path in tmp_path.rglob("*") if f".{compilation.TYPED}_" in path.name]
+    assert len(kept) == 6                        # an index and a file for each of the three
+    assert hits(more="2/n", room=2) == 0 and hits() == 0

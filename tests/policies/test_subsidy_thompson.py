@@ -20,7 +20,7 @@ from scipy import special, stats
 import costbandits as cb
 from costbandits.engine import loops as engine
 from costbandits.engine.stacks import Stacks
-from costbandits.engine.state import Limits, Outcomes
+from costbandits.engine.state import Limits
 from costbandits.policies import subsidy_thompson as st
 from costbandits.policies.cost_subsidy import Terms, cheapest
 from costbandits.policies.subsidy_thompson import (
@@ -324,14 +324,14 @@ WIDTH = 0.3
 def path_counts(case, posterior, kind, fault=None, repeats=20_000):
     start, outcomes, length, alpha, unknown = PATHS[case]
     K = len(start[0])
-    stacks = Stacks(cb.Bandit([cb.Constant(0.5)] * K, [cb.Constant(0.5)] * K), 0, 0, range(K), page=16)
-    for k in range(K):
-        stacks.pool[stacks.table[k, 0]] = np.resize(outcomes[k], (16, 2))
+    stacks = Stacks(cb.Bandit([cb.Constant(0.5)] * K, [cb.Constant(0.5)] * K), 0, 0, range(K))
     run = engine.Run(stacks, [np.inf], 1)
+    for k in range(K):
+        run.outcomes.pool[run.outcomes.at[k]:][:16] = np.resize(outcomes[k], (16, 2))
+    run.outcomes.filled[:] = 16
     return machine(fault is not None)[1](
         repeats * DEEP, length, told(posterior, alpha, unknown, WIDTH), KINDS[kind], *arrays(*start, fault),
-        np.random.default_rng(2), Outcomes(stacks.pool, stacks.table, stacks.filled, stacks.shift), run.state,
-        run.record, run.limits)
+        np.random.default_rng(2), run.outcomes, run.state, run.record, run.limits)
 
 
 @cache

@@ -3,8 +3,9 @@
 Compiled code is kept on disk by Numba, in `__pycache__` or where NUMBA_CACHE_DIR says. Numba takes it for current while
 the file of the function is unchanged. That is too strict, since a reworded comment changes the file, and too lax, since
 a function that is called may stand in another file. Here it is current while the bytecode and the constants of the
-function and of all that it calls are the same, wherever the files stand. Where a version of Numba lacks a private part,
-the same is compiled in each process anew, and one warning says so.
+function and of all that it calls are the same, wherever the files stand. So a loop with a rule typed into a notebook is
+kept, too: the newest of these. Where a version of Numba lacks a private part, the same is compiled in each process
+anew, and one warning says so.
 """
 
 import functools
@@ -15,14 +16,17 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numba as nb
 import numpy as np
 
 from ..checks import ours
+from .fingerprint import digest
 
 OPTIONS = {"error_model": "numpy"}     # a division by 0 is infinite, as in NumPy
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
+TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
 
 
 def keep(made: Callable, holds_a_rule: bool = False) -> None:
@@ -40,6 +44,9 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
         if holds_a_rule and cache._impl.check_cachable:
             # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
             cache._impl.check_cachable = lambda result: True
+            found = [(path.stat().st_mtime, path) for path in Path(cache._cache_path).glob(f"*.{TYPED}_*")]
+            for _, path in sorted(found)[:-ROOM]:
+                path.unlink(missing_ok=True)
     except AttributeError as error:
         made._cache = before
         _warn_once(str(error))
@@ -65,7 +72,7 @@ def _warn_once(error):
 
 
 def content(function: Callable) -> str:
-    """Digest of the bytecode and constants of a function and of all functions of the library that it calls.
+    """Digest of the bytecode and constants of a function and of all that it calls, the reader's functions included.
 
     >>> content(lambda x: x + 1) == content(lambda x: x + 1), content(lambda x: x + 1) == content(lambda x: x + 2)
     (True, False)
@@ -86,6 +93,8 @@ def _content(function, seen):
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):
             yield from _content(value, seen)
+        elif isinstance(value, types.FunctionType):
+            yield digest(value).hex()
         elif isinstance(value, np.ndarray):
             yield f"{name} {value.dtype} {value.tobytes().hex()}"
         else:
@@ -95,24 +104,21 @@ def _content(function, seen):
 class Kernel:
     """A pull loop, or another function that only Python calls, compiled when it is first called.
 
-    For `signature`, or else for the types of each call. If `kept`, what was compiled stays on disk; `holds_a_rule` if
-    `around` made it.
+    For `signature`, or else for the types of each call; `holds_a_rule` if `around` made it. It stays on disk.
 
-    >>> Kernel(lambda x: x + 1, kept=False)(2)
+    >>> Kernel(lambda x: x + 1)(2)
     3
     """
 
-    def __init__(self, function: Callable, signature: Signature | None = None, kept: bool = True,
-                 holds_a_rule: bool = False):
-        self.py_func, self.signature, self.kept, self.holds_a_rule = function, signature, kept, holds_a_rule
+    def __init__(self, function: Callable, signature: Signature | None = None, holds_a_rule: bool = False):
+        self.py_func, self.signature, self.holds_a_rule = function, signature, holds_a_rule
 
     @functools.cached_property
     def compiled(self) -> Callable:
         """The function as Numba made it."""
         made = nb.njit(nogil=True, **OPTIONS)(self.py_func)
         if not nb.config.DISABLE_JIT:
-            if self.kept:
-                keep(made, self.holds_a_rule)
+            keep(made, self.holds_a_rule)
             if self.signature is not None:
                 made.compile(self.signature)
                 made.disable_compile()
@@ -135,8 +141,7 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
 def around(kernel: Kernel, *rules: Callable) -> Callable:
     """A kernel with rules compiled into it, to be called without them; they are its first arguments.
 
-    A quarter faster than calling the rule by its address, for a second of compiling: only rules of the library can be
-    kept, for a cell of a notebook has no file that lasts.
+    A quarter faster than calling the rule by its address, for some seconds of compiling when the rule is new.
 
     >>> around(Kernel(lambda rule, x: 2 * rule(x)), nb.njit(lambda x: x + 1))(3)
     8
@@ -149,9 +154,10 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
     outer = eval(compile(f"lambda {names}: loop({', '.join(list(inside)[1:])}, {names})", __file__, "eval"), inside)
     outer.__module__ = __name__
     rule = rules[0].py_func
-    outer.__qualname__ = f"{kernel.py_func.__name__}_around_{rule.__module__}_{rule.__qualname__}"
+    kind = "" if all(ours(rule.py_func) for rule in rules) else f"{TYPED}_"
+    outer.__qualname__ = f"{kind}{kernel.py_func.__name__}_around_{rule.__module__}_{rule.__qualname__}"
     signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[len(rules):])
-    return Kernel(outer, signature, all(ours(rule.py_func) for rule in rules), holds_a_rule=True)
+    return Kernel(outer, signature, holds_a_rule=True)
 
 
 def ready(rule: Callable, signature: Signature) -> Callable:

@@ -264,7 +264,8 @@ def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, st
                 arm = search.leader
                 value = index_at(t + 1, arm, index, n, sums, constant, params)
                 if t < search.expires and value > search.rival_bound:
-                    lead = share * n[arm] * (value - search.rival_bound) / abs(value)
+                    lead = 1.0 if value == math.inf else (value - search.rival_bound) / abs(value)
+                    lead *= share * n[arm]
                     m = min(np.int64(min(lead, FAR)) if lead > 0.0 else 0, search.expires - t, last - t)
                 else:
                     arm = lazy_argmax(index, t, search, tree, rivals, n, sums, constant, params, last)

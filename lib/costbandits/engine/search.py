@@ -17,7 +17,7 @@ from numba import types as T
 from .state import new_record
 
 SLACK = 1e-9            # relative; covers the rounding of an index evaluated at two times
-LOWEST = -np.finfo(float).max
+LOWEST = -np.finfo(float).max      # and the largest number is -LOWEST
 NEVER = 2**63 - 1
 
 # How much of the gap to the best index a bound may close until it expires. The smaller, the more bounds expire; the
@@ -172,6 +172,8 @@ def lazy_argmax(index, t, search, tree, arms, n, sums, constant, params, last):
             sound = bound == bound
     search.leader, search.tied = arm, tied
     search.rival_bound, search.expires = max(most, tree[1].bound), min(expires, tree[1].until)
+    if best == math.inf and (tree[1].bound < best or highest(tree) > arm):
+        search.rival_bound = -LOWEST        # later positions may be infinite, too, and earlier ones are not
     return arm if sound else -1
 
 

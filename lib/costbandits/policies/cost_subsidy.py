@@ -23,7 +23,7 @@ from ..engine.compilation import compiled_for
 from ..engine.loops import RUNNING, SHORTEST, Run, checkpoint, pull, pull_many
 from ..engine.search import SLACK
 from ..engine.state import new_record
-from ..engine.trees import KIND, LEAF, block, read_on, settle, skip, total
+from ..engine.trees import KIND, LEAF, TYPED, block, read_on, settle, skip, total
 from .base import Policy, Problem, require_known_costs
 
 
@@ -83,14 +83,31 @@ def reward_bounds(k, n, sums, width):
 
 
 @nb.njit(error_model="numpy")
-def stays(arm, m, costs, n, sums, terms, arms):
-    """Whether an arm stays the cheapest feasible one while it is pulled m times, at these costs in all.
+def room(arm, n, sums, terms, arms):
+    """How often an arm can be pulled, about, until it may not be the cheapest feasible one any more."""
+    standard, part, worst = arms.lower if terms.pessimistic else arms.upper, 1.0 - terms.alpha, 0.0
+    for k in range(n.size):
+        worst = worst if k == arm else max(worst, standard[k])
+    gap = arms.upper[arm] - part * worst
+    for k in range(n.size):
+        cheaper = arms.price[k] < arms.price[arm] or (arms.price[k] == arms.price[arm] and k < arm)
+        if cheaper and arms.upper[k] >= part * worst:
+            gap = min(gap, standard[arm] - arms.upper[k] / part)
+        elif terms.unknown and arms.price[k] > arms.price[arm] and k != arm:
+            gap = min(gap, arms.price[k] - arms.price[arm])
+    lost = max(1.0 - sums[0, arm] / n[arm], 1.0 / n[arm])       # of a reward of 1, per pull
+    return 0.8 * n[arm] * gap / (arms.upper[arm] * lost)
 
-    Bounds of all others rest. Its own mean reward is at least the rewards so far over n + m pulls, and its mean cost at
-    most all costs over n; a narrow miss by rounding must not decide.
+
+@nb.njit(error_model="numpy")
+def stays(arm, m, rewards, costs, n, sums, terms, arms):
+    """Whether an arm stays the cheapest feasible one while it is pulled m times, with these rewards and costs in all.
+
+    Bounds of all others rest. Its own mean reward is lowest if the pulls without a reward come first, for no reward
+    exceeds 1; its mean cost is at most all costs over n. A narrow miss by rounding must not decide.
     """
     i, width, part, worst = n[arm], terms.width, 1.0 - terms.alpha, 0.0
-    low = sums[0, arm] / (i + m)
+    low = sums[0, arm] / (i + (m - rewards))
     upper, standard = min(low + sqrt(width / (i + m)), 1.0), low + sqrt(width / (i + m))
     price = arms.price[arm]
     if terms.unknown:
@@ -118,25 +135,39 @@ def pull_block(arm, m, n, sums, terms, arms, outcomes):
     if i == outcomes.filled[arm]:
         size = block(arm, i, m, outcomes)
         reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
-        if not stays(arm, size, cost, n, sums, terms, arms):
+        if not stays(arm, size, reward, cost, n, sums, terms, arms):
             return 0, 0.0, 0.0
         skip(arm, n, sums, outcomes)
         return size, cost, reward
     size, reward, cost = min(m, outcomes.filled[arm] - i), 0.0, 0.0
     for j in range(row, row + size):
         reward, cost = reward + pool[j, 0], cost + pool[j, 1]
-    if not stays(arm, size, cost, n, sums, terms, arms):
+    if not stays(arm, size, reward, cost, n, sums, terms, arms):
         return 0, 0.0, 0.0
     for _ in range(size):
         pull(arm, n, sums, pool, outcomes.at)
     return size, cost, reward
 
 
+@nb.njit(error_model="numpy")
+def sweep(t, end, n, sums, outcomes):
+    """Pull all arms in turn from round t on, but arm by arm, until a turn would pass round `end`; the round reached."""
+    K, turns = n.size, (end - t) // n.size
+    typed = False
+    for k in range(K):
+        typed = typed or outcomes.arms[k, KIND] == TYPED or outcomes.arms[k, KIND + 1] == TYPED
+    if t % K > 0 or turns < SHORTEST or typed:          # what is sampled in Python may run out halfway
+        return t
+    for k in range(K):
+        pull_many(k, turns, 0.0, 0.0, inf, n, sums, outcomes)
+    return t + turns * K
+
+
 @compiled_for()
 def by_bounds(terms, arms, outcomes, state, record, limits):
     """Pull all arms in turn, then the cheapest one by the bounds of the round.
 
-    An arm that has been pulled several times in a row is tried for as many pulls again at once (`stays`).
+    An arm that is pulled again is tried for as many pulls at once as it has `room` for, and gets them if it `stays`.
     """
     pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
@@ -144,19 +175,25 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
     standard = lower if terms.pessimistic else upper
     alpha, width, unknown = terms.alpha, terms.width, terms.unknown
     K, status, last = n.size, RUNNING, limits.last_round
-    explored, spell = K * terms.sweeps, 0
+    explored = K * terms.sweeps
     kinds = outcomes.arms[:, KIND:]
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
-        going, due, arm = True, record.due[now.checkpoint], 0
+        due, arm, begun = record.due[now.checkpoint], 0, t
+        t = sweep(t, min(explored, last), n, sums, outcomes)
+        going = t < last
+        for k in range(K if t > begun else 0):
+            upper[k], lower[k] = reward_bounds(k, n, sums, width)
+            if unknown:
+                price[k] = lowest_price(k, n, sums, width)
         while going:
             before, done = arm, 0
             arm = t % K if t < explored else cheapest(alpha, standard, upper, price)
-            spell = spell + 1 if arm == before and t > explored else 0
-            m = min(spell, last - t)
+            m = 0
+            if arm == before and t > explored:
+                m = np.int64(min(max(room(arm, n, sums, terms, arms), 0.0), float(last - t)))
             if m >= SHORTEST and (n[arm] < filled[arm] or (m >= LEAF and kinds[arm, 0] > 0 and kinds[arm, 1] > 0)):
                 done, cost, reward = pull_block(arm, m, n, sums, terms, arms, outcomes)
-                spell = min(2 * spell, n[arm]) if done > 0 else spell // 4
             if done == 0:
                 if n[arm] == filled[arm]:
                     read_on(arm, n, sums, outcomes)
@@ -310,6 +347,7 @@ def by_spells(terms, arms, spell, outcomes, state, record, limits):
         going, due = True, record.due[now.checkpoint]
         while going:
             if t == until:
+                t = sweep(t, min(explored, last), n, sums, outcomes)
                 if t < explored:                         # all arms in turn
                     arm, until = t % n.size, t + 1
                 elif terms.once:
