@@ -78,7 +78,7 @@ RACE = np.dtype([("leader", "i8"), ("theta", "f8"), ("cap", "f8"), ("work", "f8"
 
 
 class Tuning(NamedTuple):
-    """What only speed depends on; the law is exact for all values."""
+    """What only speed depends on: the law is exact for all values, if `room` is at least 1."""
 
     depth: float = 3.2      # how far below the leader's centre theta lies, in standard errors; more after STEADY pulls
     loud: float = 0.95      # above this probability a bell is not worth having
