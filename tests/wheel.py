@@ -22,11 +22,13 @@ def main():
     files = {Path(file) for file in importlib.metadata.files("costbandits")}
     packed = {file for file in files if ".dist-info" not in file.parts[0] and file.suffix != ".pyc"}
     assert packed == ours, f"the wheel and lib/costbandits differ by {sorted(map(str, packed ^ ours))}"
-    (example,) = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", (ROOT / "README.md").read_text(),
-                            re.MULTILINE | re.DOTALL)
-    Path("readme.py").write_text(example)
-    subprocess.run([sys.executable, "-I", "readme.py"], check=True)
-    print(f"costbandits {costbandits.__version__}: {len(packed)} files, and the README's example runs on them alone")
+    examples = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", (ROOT / "README.md").read_text(),
+                          re.MULTILINE | re.DOTALL)
+    for example in examples:
+        Path("readme.py").write_text(example)
+        subprocess.run([sys.executable, "-I", "readme.py"], check=True)
+    print(f"costbandits {costbandits.__version__}: {len(packed)} files, on which alone the README's {len(examples)} "
+          "examples run")
 
 
 if __name__ == "__main__":

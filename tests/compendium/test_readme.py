@@ -60,7 +60,9 @@ def test_commands_are_those_of_the_makefile():
 
 
 @pytest.mark.slow
-def test_the_example_runs(capsys):
-    (example,) = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", TEXTS["README.md"], re.M | re.S)
-    exec(example, {})
-    assert re.fullmatch(r"\d\.\d+ \[\d\.\d+, \d\.\d+\]\n", capsys.readouterr().out)
+def test_the_examples_run(capsys):
+    examples = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", TEXTS["README.md"], re.M | re.S)
+    wanted = [r"[\d,]{17,} rounds, a regret of [\d,]+\n", r"\d\.\d+ \[\d\.\d+, \d\.\d+\]\n"]
+    for example, answer in zip(examples, wanted, strict=True):
+        exec(example, {})
+        assert re.fullmatch(answer, capsys.readouterr().out)
