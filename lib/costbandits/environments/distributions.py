@@ -72,6 +72,8 @@ class Bernoulli(Distribution):
 class Beta(Distribution):
     """Beta law on [0, 1], with shape parameters a, b above 0 and mean a / (a + b).
 
+    Sums of its outcomes have no law that could be drawn and then split, so every outcome that is pulled is drawn.
+
     >>> Beta(1, 3).mean
     0.25
     """

@@ -399,6 +399,8 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
 class CB(Policy):
     """CB (OFUL): the arm with the largest reward over the confidence ball, x . mu_r + eps ||x||; costs are ignored.
 
+    Every round has to be played: a pull of any arm moves the estimates of all, and its noise has infinitely many values.
+
     Parameters
     ----------
     delta : float, optional
@@ -452,7 +454,7 @@ class BudgetCB(CB):
     """Budget-CB: the arm with the largest min(x . mu_r + eps ||x||, 1) / max(x . mu_c - eps ||x||, lambda).
 
     eps = C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), with the noise's constant C, the longest
-    arm's norm L and the bound S on the parameters' norms.
+    arm's norm L and the bound S on the parameters' norms. Every round has to be played, as in `CB`.
 
     Parameters
     ----------

@@ -469,6 +469,9 @@ class SUAK(_Anytime):
     As printed it never pulls an arm: N_p must also count the rounds skipped at lines 5 and 16. The least pulled of the
     unsure arms is pulled. An arm that costs exactly c stays unsure for good; that is warned of.
 
+    Rounds cannot be skipped in the simulation: an optimal mixture has two arms, drawn anew in every round with chances
+    of the same order, so there is no rare event to wait for. The same holds for the other policies of this module.
+
     Parameters
     ----------
     under_use : float
@@ -519,7 +522,8 @@ class SUAK(_Anytime):
 class OnePhaseSkip(_Anytime):
     """The One Phase algorithm of Li, Sun and Ye with skips (Algorithm 1, "OPS").
 
-    In every round in which no pull can break the constraint, an arm from the optimistic mixture for what is left.
+    In every round in which no pull can break the constraint, an arm from the optimistic mixture for what is left. That
+    mixture changes with each outcome: every round has to be played.
 
     Parameters
     ----------
@@ -555,7 +559,7 @@ class PrimalDualSkip(_Anytime):
 
     All arms in turn; after each sweep an arm (or the null arm) without which even optimistic bounds promise less than
     pessimistic ones with it is found to be needed. Two such make the base; then `OnePhaseSkip` on it. Where one arm is
-    best alone the sweeps never end.
+    best alone the sweeps never end. Every round has to be played, as in `SUAK`.
 
     >>> cb.PrimalDualSkip()
     PrimalDualSkip()
@@ -573,7 +577,7 @@ class UCBSimplexSkip(_Anytime):
 
     Each arm once; then the base that is best for mean rewards plus lam sqrt(2 log t / n) and mean costs. Its costly arm
     is pulled if what the base has been charged so far is at most c times the rounds it was chosen in. lam is
-    lambda = 1 + 2 kappa, above 0; 9 in the paper.
+    lambda = 1 + 2 kappa, above 0; 9 in the paper. Every round has to be played, as in `SUAK`.
 
     >>> cb.UCBSimplexSkip()
     UCBSimplexSkip(lam=9.0)
