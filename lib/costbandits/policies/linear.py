@@ -399,7 +399,7 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
 class CB(Policy):
     """CB (OFUL): the arm with the largest reward over the confidence ball, x . mu_r + eps ||x||; costs are ignored.
 
-    Every round has to be played: a pull of any arm moves the estimates of all, and its noise has infinitely many values.
+    Every round has to be played: a pull moves the estimates of all arms, and its noise has infinitely many values.
 
     Parameters
     ----------
