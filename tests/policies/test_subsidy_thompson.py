@@ -548,6 +548,20 @@ def test_without_the_compiler_not_a_bit_changes():
     assert in_plain_python("test_subsidy_thompson", "m.bits()") == bits()
 
 
+@pytest.mark.parametrize("costs", ["known", "unknown"])
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+def test_blocks_change_nothing(posterior, costs):
+    """Checkpoints that are nearer than a leaf leave no room for a block; the runs are those with few checkpoints."""
+    D, prices = cb.Discrete, [cb.Bernoulli(c) if costs == "unknown" else cb.Constant(c) for c in (0.9, 0.3, 0.1)]
+    for rewards in ([cb.Bernoulli(p) for p in (0.6, 0.5, 0.2)], [cb.Bernoulli(p) for p in (0.6, 0.47, 0.47)],
+                    [D([0, 0.1, 1], [1 - p, p / 2, p / 2]) for p in (0.9, 0.5, 0.2)]):
+        few, many = (cb.simulate({"p": cb.CSTS(0.2, posterior, costs)}, cb.Bandit(rewards, prices), cb.Horizon(60_000),
+                                 4, checkpoints=count) for count in (5, 1500))
+        for name in FIELDS:
+            assert np.array_equal(getattr(few, name), getattr(many, name)[:, :, 299::300]), name
+        assert (few.pulls[:, :, -1].max(axis=2) > 50_000).any()          # an arm that leads
+
+
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
 def test_one_arm_leaves_no_choice(posterior):
     one = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.5)])
