@@ -559,7 +559,7 @@ def test_blocks_change_nothing(posterior, costs):
                                  4, checkpoints=count) for count in (5, 1500))
         for name in FIELDS:
             assert np.array_equal(getattr(few, name), getattr(many, name)[:, :, 299::300]), name
-        assert (few.pulls[:, :, -1].max(axis=2) > 50_000).any()          # an arm that leads
+        assert (few.pulls[:, :, -1].max(axis=2) > 20_000).all()          # an arm that leads, at times
 
 
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
