@@ -104,9 +104,10 @@ def _content(function, seen):
 class Kernel:
     """A pull loop, or another function that only Python calls, compiled when it is first called.
 
-    For `signature`, or else for the types of each call; `holds_a_rule` if `around` made it. It stays on disk.
+    For `signature`, or else for the types of each call; `holds_a_rule` if `around` made it. What was compiled stays on
+    disk, so the function must come from a file.
 
-    >>> Kernel(lambda x: x + 1)(2)
+    >>> Kernel(lambda x: x + 1).py_func(2)
     3
     """
 
