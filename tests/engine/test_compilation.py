@@ -114,10 +114,9 @@ def test_a_rule_is_compiled_into_a_loop_once():
 
 
 TYPED = """
-import sys
 import costbandits as cb
 from numba import njit
-from costbandits.engine import compilation, loops
+from costbandits.engine import compilation
 FACTOR = {factor}
 
 @njit
@@ -128,8 +127,12 @@ def helper(x):
 def rule(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return helper(reward) / n + {more}
 
-runs = cb.simulate({{"mine": cb.IndexPolicy(rule, monotone=True)}}, cb.instances.bernoulli(3), cb.Budget(50), 2)
-print(sum(compilation.around(loops.by_blocks, rule, loops.no_lower).compiled.stats.cache_hits.values()))
+def loop(rule, x, params):
+    return rule(1, 1, x, x, x, x, x, params)
+
+made = compilation.around(compilation.Kernel(loop), rule)
+made(2.0, cb.UCB1().parameters)
+print(sum(made.compiled.stats.cache_hits.values()))
 """
 
 
