@@ -56,7 +56,7 @@ def test_a_clone_finds_what_another_has_compiled(tmp_path):
         os.utime(path, (1e9, 1e9))
     assert start(two, **kept) == (1, told)
     search = two / "costbandits/engine/search.py"
-    search.write_text(search.read_text().replace("SLACK = 1e-9", "SLACK = 2e-9"))
+    search.write_text(search.read_text().replace("SLACK = 1e-12", "SLACK = 2e-12"))
     assert start(two, **kept)[0] == 0
     assert start(one, **kept) == (1, told)       # they do not stand in each other's way
     state = two / "costbandits/engine/state.py"  # kept files that name types which are gone are not opened
