@@ -175,7 +175,7 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
     standard = lower if terms.pessimistic else upper
     alpha, width, unknown = terms.alpha, terms.width, terms.unknown
     K, status, last = n.size, RUNNING, limits.last_round
-    explored = K * terms.sweeps
+    explored, spell, patience = K * terms.sweeps, 0, SHORTEST
     kinds = outcomes.arms[:, KIND:]
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
@@ -189,9 +189,11 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
         while going:
             before, done = arm, 0
             arm = t % K if t < explored else cheapest(alpha, standard, upper, price)
-            m = 0
-            if arm == before and t > explored:
+            m, spell = 0, spell + 1 if arm == before and t > explored else 0
+            if spell >= patience:
                 m = np.int64(min(max(room(arm, n, sums, terms, arms), 0.0), float(last - t)))
+                patience = SHORTEST if m >= SHORTEST else min(2 * patience, LEAF)       # it takes as long as the choice
+                spell = spell if m >= SHORTEST else 0
             if m >= SHORTEST and (n[arm] < filled[arm] or (m >= LEAF and kinds[arm, 0] > 0 and kinds[arm, 1] > 0)):
                 done, cost, reward = pull_block(arm, m, n, sums, terms, arms, outcomes)
             if done == 0:
