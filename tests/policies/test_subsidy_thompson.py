@@ -562,6 +562,19 @@ def test_blocks_change_nothing(posterior, costs):
         assert (few.pulls[:, :, -1].max(axis=2) > 20_000).all()          # an arm that leads, at times
 
 
+class Typed(cb.Bernoulli):
+    """A subclass may sample as it likes: its outcomes are drawn in Python."""
+
+
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+def test_no_choice_is_made_twice(posterior):
+    """Where an arm has no outcome left the loop returns before the next choice, not after it."""
+    bandit = cb.Bandit([Typed(p) for p in (0.6, 0.55, 0.5)], [cb.Constant(c) for c in (0.9, 0.3, 0.1)])
+    few, many = (cb.simulate({"p": cb.CSTS(0.1, posterior)}, bandit, cb.Horizon(3000), 4, checkpoints=count)
+                 for count in (1, 3000))
+    assert np.array_equal(few.pulls, many.pulls[:, :, -1:])
+
+
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
 def test_one_arm_leaves_no_choice(posterior):
     one = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.5)])

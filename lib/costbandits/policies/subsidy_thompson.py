@@ -621,11 +621,9 @@ def pull_silently(arm, m, terms, arms, race, n, sums, outcomes):
     while m >= SMALLEST:
         m = block(arm, i, m, outcomes)
         reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
-        price = lowest_price(arm, n, sums, terms.width)
-        if terms.unknown:
-            price = (sums[1, arm] + cost) / i * (1.0 + ROUNDING) - sqrt(terms.width / (i + m))
-        if (arms[arm, PULLS] - arms[arm, WON] + (m - reward) <= race.allowed * (1.0 - ROUNDING)
-                and (not terms.unknown or price < race.dearer)):
+        lost = arms[arm, PULLS] - arms[arm, WON] + (m - reward)
+        price = (sums[1, arm] + cost) / i * (1.0 + ROUNDING) - sqrt(terms.width / (i + m)) if terms.unknown else -inf
+        if lost <= race.allowed * (1.0 - ROUNDING) and price < race.dearer:
             skip(arm, n, sums, outcomes)
             return m, cost, reward
         m >>= 1
@@ -635,8 +633,7 @@ def pull_silently(arm, m, terms, arms, race, n, sums, outcomes):
 @nb.njit(error_model="numpy")
 def whole_rewards(gaussian, outcomes):
     """Whether posteriors learn the rewards as they are: without a Bernoulli trial of each."""
-    _, _, _, arms, laws, _, _, _, _ = outcomes
-    whole = True
+    arms, laws, whole = outcomes.arms, outcomes.laws, True
     for k in range(arms.shape[0]):
         whole = whole and arms[k, KIND] > 0 and arms[k, KIND + 1] > 0
         for v in range(arms[k, KIND]):
@@ -653,7 +650,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
     # In one piece each, which is what drawing all of them needs.
     score, price, won, pulls = arms[:, SCORE].copy(), arms[:, PRICE].copy(), arms[:, WON].copy(), arms[:, PULLS].copy()
     K, status, last, lazy = n.size, RUNNING, limits.last_round, tuning.lazy * n.size
-    whole, counted = whole_rewards(gaussian, outcomes), outcomes.arms
+    whole, kinds = whole_rewards(gaussian, outcomes), outcomes.arms
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
@@ -686,14 +683,15 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
             if done == 0:
                 if n[arm] == filled[arm]:
                     read_on(arm, n, sums, outcomes)
-                    if n[arm] == filled[arm]:
-                        break
                 reward, cost = pull(arm, n, sums, pool, at)
                 if n[arm] == filled[arm]:
-                    settle_sums(arm, sums, counted, outcomes.laws, outcomes.counts)
+                    settle_sums(arm, sums, kinds, outcomes.laws, outcomes.counts)
             x, m = reward, max(done, 1)
             t, spent, collected = t + m, spent + cost, collected + reward
-            going = spent < due and t < last
+            # At a leaf's border an arm whose outcomes are counted may be pulled by blocks; any other reads on before the
+            # next choice. To choose once more where the chosen arm has no outcome left would be another law.
+            going = spent < due and t < last and (n[arm] < filled[arm]
+                                                  or (kinds[arm, KIND] > 0 and kinds[arm, KIND + 1] > 0))
             if not (gaussian or whole or x == 0.0 or x == 1.0):
                 x = 1.0 * (rng.random() < x)               # a fractional reward becomes a trial
             # At the end of a leaf the sum is that of counts, however it was cut into blocks.
