@@ -8,6 +8,7 @@ kept, too: the newest of these. Where a version of Numba lacks a private part, t
 anew, and one warning says so.
 """
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -44,12 +45,17 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
         if holds_a_rule and cache._impl.check_cachable:
             # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
             cache._impl.check_cachable = lambda result: True
-            found = [(path.stat().st_mtime, path) for path in Path(cache._cache_path).glob(f"*.{TYPED}_*")]
-            for _, path in sorted(found)[:-ROOM]:
-                path.unlink(missing_ok=True)
+            _forget_old(Path(cache._cache_path))
     except AttributeError as error:
         made._cache = before
         _warn_once(str(error))
+
+
+def _forget_old(folder):
+    """Remove all but the newest files that hold a reader's rule; another process may be doing the same."""
+    with contextlib.suppress(FileNotFoundError):
+        for path in sorted(folder.glob(f"*.{TYPED}_*"), key=lambda path: path.stat().st_mtime)[:-ROOM]:
+            path.unlink()
 
 
 @functools.cache
