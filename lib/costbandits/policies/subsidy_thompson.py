@@ -688,7 +688,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
                     settle_sums(arm, sums, kinds, outcomes.laws, outcomes.counts)
             x, m = reward, max(done, 1)
             t, spent, collected = t + m, spent + cost, collected + reward
-            # At a leaf's border an arm whose outcomes are counted may be pulled by blocks; any other reads on before the
+            # At a leaf's border an arm whose outcomes are counted may go by blocks; any other reads on before the
             # next choice. To choose once more where the chosen arm has no outcome left would be another law.
             going = spent < due and t < last and (n[arm] < filled[arm]
                                                   or (kinds[arm, KIND] > 0 and kinds[arm, KIND + 1] > 0))
