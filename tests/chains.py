@@ -63,3 +63,17 @@ def p_value(found, expected):
     seen, awaited = np.array([*large, np.sum([cell for cell in cells if cell[1] < 10] or [(0, 0)], axis=0)]).T
     seen, awaited = seen[awaited > 0], awaited[awaited > 0]
     return 1.0 if seen.size == 1 else float(chi2.sf(((seen - awaited)**2 / awaited).sum(), seen.size - 1))
+
+
+def pearson(counts, probabilities):
+    """Chi-square test; the cells expected below 10 are pooled, if need be together with the next larger ones."""
+    assert abs(np.sum(probabilities) - 1) < 1e-9
+    expected = np.ravel(probabilities) * counts.sum()
+    order = np.argsort(expected)
+    observed, expected = np.ravel(counts)[order], expected[order]
+    rare = np.searchsorted(expected, 10.0)
+    while 0 < rare < len(expected) and expected[:rare].sum() < 10.0:
+        rare += 1
+    cells = np.r_[0, rare:len(expected)] if rare else np.arange(len(expected))
+    observed, expected = np.add.reduceat(observed, cells), np.add.reduceat(expected, cells)
+    return chi2.sf(((observed - expected)**2 / expected).sum(), max(len(cells) - 1, 1))

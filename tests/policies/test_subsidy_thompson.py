@@ -14,6 +14,7 @@ from functools import cache
 import numba as nb
 import numpy as np
 import pytest
+from chains import pearson as p_value
 from reference import FIELDS, digest, in_plain_python
 from scipy import special, stats
 
@@ -103,20 +104,6 @@ def test_the_law_by_drawing(posterior, alpha):
     for drawn in np.stack([score.rvs(20_000, random_state=rng) for score in scores], axis=1):
         counts[cheapest(alpha, drawn, drawn, price)] += 1
     assert p_value(counts, law(scores, price, alpha)) > ALARM
-
-
-def p_value(counts, probabilities):
-    """Chi-square test; the cells expected below 10 are pooled, if need be together with the next larger ones."""
-    assert np.sum(probabilities) == pytest.approx(1, abs=1e-9)
-    expected = np.ravel(probabilities) * counts.sum()
-    order = np.argsort(expected)
-    observed, expected = np.ravel(counts)[order], expected[order]
-    rare = np.searchsorted(expected, 10.0)
-    while 0 < rare < len(expected) and expected[:rare].sum() < 10.0:
-        rare += 1
-    cells = np.r_[0, rare:len(expected)] if rare else np.arange(len(expected))
-    observed, expected = np.add.reduceat(observed, cells), np.add.reduceat(expected, cells)
-    return stats.chi2.sf(((observed - expected)**2 / expected).sum(), max(len(cells) - 1, 1))
 
 
 # ---- the kernel, and errors made on purpose -----------------------------------------------------------

@@ -20,6 +20,7 @@ import mpmath
 import numba as nb
 import numpy as np
 import pytest
+from chains import pearson as p_value
 from numba import types as T
 from numpy.polynomial import legendre
 from reference import FAMILIES
@@ -115,19 +116,6 @@ def chernoff(arm, s, theta):
     a, b, c, d = arm
     return exp(special.betaln(a + s, b) - special.betaln(a, b) + special.betaln(c - s, d) - special.betaln(c, d)
                - s * log(theta))
-
-
-def p_value(counts, probabilities):
-    """Chi-square test; the cells expected below 10 are pooled, if need be together with the next larger ones."""
-    expected = np.ravel(probabilities) * counts.sum()
-    order = np.argsort(expected)
-    observed, expected = np.ravel(counts)[order], expected[order]
-    rare = np.searchsorted(expected, 10.0)
-    while 0 < rare < len(expected) and expected[:rare].sum() < 10.0:
-        rare += 1
-    cells = np.r_[0, rare:len(expected)] if rare else np.arange(len(expected))
-    observed, expected = np.add.reduceat(observed, cells), np.add.reduceat(expected, cells)
-    return stats.chi2.sf(((observed - expected)**2 / expected).sum(), max(len(cells) - 1, 1))
 
 
 # Errors made on purpose. What stands in the source once is replaced by a choice between it and something wrong, by a
