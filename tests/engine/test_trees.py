@@ -186,13 +186,13 @@ def walk(keys, first, sizes, found, outcomes):
     _, _, _, arms, _, level, counts, kept, random = outcomes
     for i in range(len(keys)):
         random[4] = keys[i]
-        kept[:, :] = 0
+        kept[:, trees.NODE] = kept[:, trees.LEFT] = 0
         for k in range(len(arms)):
             n, level[k, 0] = first, 0
             for j in range(len(sizes)):
                 size = block(k, n, sizes[j], outcomes)
                 for column in range(2):
-                    for v in range(arms[k, 2 + column]):
+                    for v in range(arms[k, trees.KIND + column]):
                         found[i, k, column, j, v] = counts[k, column, level[k, 0], v]
                 n += size
                 level[k, 0] -= 1
@@ -204,7 +204,7 @@ def leaves(keys, leaf, out, n, sums, outcomes):
     pool, at, filled, arms, _, level, _, kept, random = outcomes
     for i in range(len(keys)):
         random[4] = keys[i]
-        kept[:, :] = 0
+        kept[:, trees.NODE] = kept[:, trees.LEFT] = 0
         level[:, 0] = 0
         for k in range(len(arms)):
             n[k] = filled[k] = leaf * LEAF

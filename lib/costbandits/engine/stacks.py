@@ -19,7 +19,7 @@ from .trees import LEAF, read_leaf, read_on
 INSTANCE, REWARD, COST, POLICY, ORDER, TREES = range(6)
 
 COUNTED = 32            # a law with more values is sampled value by value
-SLOTS = 1 << 15         # nodes and leaves that are kept for the other policies; results do not depend on it
+SLOTS = 1 << 13         # nodes and leaves that are kept for the other policies; results do not depend on it
 SHORTEST, LONGEST = 4, 64    # leaves that a law of the reader's own is asked for at once
 ROOM = 1 << 22          # numbers of such laws that are kept for the other policies
 
@@ -107,7 +107,7 @@ class Stacks:
         K = len(self.laws)
         values = [[counted(law) for law in pair] for pair in self.laws]
         V = max(len(found[0]) for pair in values for found in (*pair, ((0.0,),)) if found)
-        self.arms, self._tables = np.zeros((K, 4), np.int64), np.zeros((K, 2, 2 * V + trees.PARAMETERS))
+        self.arms, self._tables = np.zeros((K, 5), np.int64), np.zeros((K, 2, 2 * V + trees.PARAMETERS))
         self.arms[:, trees.ARM] = order
         for k, pair in enumerate(self.laws):
             for column, law in enumerate(pair):

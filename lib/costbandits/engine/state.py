@@ -24,12 +24,13 @@ class Outcomes(NamedTuple):
     pool: np.ndarray        # (rows, 2)         pairs (reward, cost), leaf by leaf
     at: np.ndarray          # (K,)
     filled: np.ndarray      # (K,)
-    arms: np.ndarray        # (K, 4)            of each position: where in the pool it has a place of its own, its arm,
-    #                                           and of rewards and costs the number of values, or a kind of law
+    arms: np.ndarray        # (K, 5)            of each position: where in the pool it has a place of its own, its arm,
+    #                                           how many slots have a place there (in row 0), and of rewards and costs
+    #                                           the number of values, or a kind of law
     laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if it is none before it; parameters
     level: np.ndarray       # (K, D)            of each block on the stack: LEAF * 2**level outcomes; first, how many
     counts: np.ndarray      # (K, 2, D, V)      how often each value occurs in a block; first, in all that was read
-    kept: np.ndarray        # (slots, V + 3)    a node and its first half's counts; a leaf, and who reads it in the pool
+    kept: np.ndarray        # (slots, V + 4)    a node and its first half's counts; a leaf, who reads it, and its place
     random: np.ndarray      # (5,)              state of the generator, and the key of the replication
 
 
@@ -76,7 +77,7 @@ def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float
     return Limits(int(last_round), np.ascontiguousarray(max_cost, float), float(ceiling), float(rate))
 
 
-_outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 4), np.int64), np.zeros((1, 2, 9)),
+_outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 5), np.int64), np.zeros((1, 2, 9)),
                      np.zeros((1, 1), np.int64), np.zeros((1, 2, 1, 1), np.int64), np.zeros((1, 4), np.int64),
                      np.zeros(5, np.uint64))
 _state = State(np.zeros(1, np.int64), np.zeros((4, 1)), new_record(NOW))

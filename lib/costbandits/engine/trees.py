@@ -25,8 +25,8 @@ LEAF = 1 << SHIFT
 DEPTH = 64                          # room on a stack; pulls are below 2**62
 BETA, NORMAL, TYPED = -1, -2, -3    # kinds of laws whose values are not counted
 PARAMETERS = 7                      # of a law, at most
-HOME, ARM, KIND = range(3)          # columns of `arms`; the kinds of rewards and of costs are the last two
-NODE, LEFT, READER, FIRST = range(4)   # columns of `kept`
+HOME, ARM, USED, KIND = range(4)    # columns of `arms`; the kinds of rewards and of costs are the last two
+NODE, LEFT, READER, PLACE, FIRST = range(5)    # columns of `kept`
 ROOT, SPLIT, LEAVES = range(3)      # what is drawn at a node
 KEPT = 1 << 40                      # nodes further on are not kept for other policies
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -169,6 +169,7 @@ def read_on(k, n, sums, outcomes):
     """After the last outcome that is in the pool: settle the sums, and read the next leaf unless it must be typed.
 
     A leaf stays in the pool for the other policies until another one needs its slot. One that is being read stays.
+    Slots get their places in the pool one after the other, as they are needed: what is read together lies together.
     """
     _, at, filled, arms, laws, level, counts, kept, _ = outcomes
     settle(k, sums, arms, laws, counts)
@@ -179,7 +180,10 @@ def read_on(k, n, sums, outcomes):
     slot = slot_of(tag, kept)
     mine = kept[slot, LEFT] == tag
     if tag > 0 and (mine or not being_read(slot, at, filled, kept)):
-        row = (arms.shape[0] + slot) << SHIFT
+        if kept[slot, PLACE] == 0:
+            kept[slot, PLACE] = arms.shape[0] + arms[0, USED]
+            arms[0, USED] += 1
+        row = kept[slot, PLACE] << SHIFT
         kept[slot, LEFT], kept[slot, READER] = tag, k
     if mine and tag > 0:
         if arms[k, KIND] > 0 or arms[k, KIND + 1] > 0:
@@ -194,7 +198,7 @@ def read_on(k, n, sums, outcomes):
 def being_read(slot, at, filled, kept):
     """Whether the leaf in a slot of the pool is one that some position is at."""
     k = kept[slot, READER]
-    return kept[slot, LEFT] > 0 and at[k] + filled[k] == ((at.size + slot + 1) << SHIFT)
+    return kept[slot, LEFT] > 0 and at[k] + filled[k] == (kept[slot, PLACE] + 1) << SHIFT
 
 
 @_jit
