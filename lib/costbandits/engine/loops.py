@@ -76,6 +76,16 @@ def pull(arm, n, sums, pool, at):
     return reward, cost
 
 
+@nb.njit(inline="always", error_model="numpy")
+def goes_on(arm, n, filled, arms):
+    """Whether the next choice may follow a pull of this arm at once.
+
+    At a leaf's border an arm whose outcomes are counted may go by blocks. Any other reads on first: to choose once more
+    where the chosen arm has no outcome left would be another law, if the choice is random.
+    """
+    return n[arm] < filled[arm] or (arms[arm, KIND] > 0 and arms[arm, KIND + 1] > 0)
+
+
 @nb.njit(error_model="numpy")
 def pull_many(arm, m, spent, collected, due, n, sums, outcomes):
     """Pull one arm m times, or until `due` is spent or its law must be sampled in Python; what is spent and collected.

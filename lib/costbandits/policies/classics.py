@@ -16,11 +16,11 @@ from numba import types as T
 
 from ..checks import positive, require
 from ..engine.compilation import around
-from ..engine.loops import RUNNING, Run, checkpoint, kernel, pull, pull_many
+from ..engine.loops import RUNNING, Run, checkpoint, goes_on, kernel, pull, pull_many
 from ..engine.search import SLACK, with_slack
 from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
-from ..engine.trees import KIND, read_on, settle
+from ..engine.trees import read_on, settle
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_soft
 
 
@@ -283,9 +283,7 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
                 if n[arm] == filled[arm]:
                     settle(arm, sums, arms, outcomes.laws, outcomes.counts)
             t, spent, collected = t + n[arm] - i, spent + paid, collected + gained
-            # At a leaf's border an arm whose outcomes are counted may be pulled by blocks; any other reads on.
-            going = spent < due and t < last and (n[arm] < filled[arm]
-                                                  or (arms[arm, KIND] > 0 and arms[arm, KIND + 1] > 0))
+            going = spent < due and t < last and goes_on(arm, n, filled, arms)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     return status
 

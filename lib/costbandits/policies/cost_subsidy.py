@@ -20,7 +20,7 @@ import numpy as np
 
 from ..checks import ROUNDING, count, require, share
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, SHORTEST, Run, checkpoint, pull, pull_many
+from ..engine.loops import RUNNING, SHORTEST, Run, checkpoint, goes_on, pull, pull_many
 from ..engine.search import SLACK
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, TYPED, block, read_on, settle, skip, total
@@ -176,7 +176,7 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
     alpha, width, unknown = terms.alpha, terms.width, terms.unknown
     K, status, last = n.size, RUNNING, limits.last_round
     explored, spell, patience = K * terms.sweeps, 0, SHORTEST
-    kinds = outcomes.arms[:, KIND:]
+    kinds = outcomes.arms
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         due, arm, begun = record.due[now.checkpoint], 0, t
@@ -194,19 +194,17 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
                 m = np.int64(min(max(room(arm, n, sums, terms, arms), 0.0), float(last - t)))
                 patience = SHORTEST if m >= SHORTEST else min(2 * patience, LEAF)       # it takes as long as the choice
                 spell = spell if m >= SHORTEST else 0
-            if m >= SHORTEST and (n[arm] < filled[arm] or (m >= LEAF and kinds[arm, 0] > 0 and kinds[arm, 1] > 0)):
+            if m >= SHORTEST and (n[arm] < filled[arm] or (m >= LEAF and goes_on(arm, n, filled, kinds))):
                 done, cost, reward = pull_block(arm, m, n, sums, terms, arms, outcomes)
             if done == 0:
                 if n[arm] == filled[arm]:
                     read_on(arm, n, sums, outcomes)
-                    if n[arm] == filled[arm]:
-                        break
                 reward, cost = pull(arm, n, sums, pool, at)
                 done = 1
             t, spent, collected = t + done, spent + cost, collected + reward
             if n[arm] == filled[arm]:
                 settle(arm, sums, outcomes.arms, outcomes.laws, outcomes.counts)
-            going = spent < due and t < last
+            going = spent < due and t < last and goes_on(arm, n, filled, kinds)
             upper[arm], lower[arm] = reward_bounds(arm, n, sums, width)
             if unknown:
                 price[arm] = lowest_price(arm, n, sums, width)

@@ -25,6 +25,7 @@ from ..engine.loops import (
     all_affordable_below,
     checkpoint,
     end_run,
+    goes_on,
     kernel,
     lower_of,
     no_lower,
@@ -206,9 +207,7 @@ def by_filling(index, lower, costs, params, search, tree, bounds, clock, arms, c
                 if n[arm] == filled[arm]:
                     settle(arm, sums, kinds, outcomes.laws, outcomes.counts)
             t += n[arm] - i
-            # At a leaf's border an arm whose outcomes are counted may be pulled by blocks; any other reads on.
-            going = spent < due and t < last and (n[arm] < filled[arm]
-                                                  or (kinds[arm, KIND] > 0 and kinds[arm, KIND + 1] > 0))
+            going = spent < due and t < last and goes_on(arm, n, filled, kinds)
             if arm != search.leader:
                 pulled(arm, search, tree, bounds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)

@@ -40,7 +40,7 @@ import numpy as np
 
 from ..checks import ROUNDING
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, checkpoint, pull
+from ..engine.loops import RUNNING, checkpoint, goes_on, pull
 from ..engine.state import new_record
 from ..engine.trees import KIND, block, read_on, skip, total
 from ..engine.trees import LEAF as SMALLEST
@@ -688,10 +688,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
                     settle_sums(arm, sums, kinds, outcomes.laws, outcomes.counts)
             x, m = reward, max(done, 1)
             t, spent, collected = t + m, spent + cost, collected + reward
-            # At a leaf's border an arm whose outcomes are counted may go by blocks; any other reads on before the
-            # next choice. To choose once more where the chosen arm has no outcome left would be another law.
-            going = spent < due and t < last and (n[arm] < filled[arm]
-                                                  or (kinds[arm, KIND] > 0 and kinds[arm, KIND + 1] > 0))
+            going = spent < due and t < last and goes_on(arm, n, filled, kinds)
             if not (gaussian or whole or x == 0.0 or x == 1.0):
                 x = 1.0 * (rng.random() < x)               # a fractional reward becomes a trial
             # At the end of a leaf the sum is that of counts, however it was cut into blocks.
