@@ -42,13 +42,36 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
             os.makedirs(cache._cache_path, exist_ok=True)
         name = f"{made.py_func.__module__}.{made.py_func.__qualname__}-{stamp[:16]}.{sys.implementation.cache_tag}"
         cache._cache_file = _forgiving(type(cache._cache_file))(cache._cache_path, name, stamp)
-        if holds_a_rule and cache._impl.check_cachable:
+        checked = cache._impl.check_cachable
+        if holds_a_rule and checked:
             # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
             cache._impl.check_cachable = lambda result: True
             _forget_old(Path(cache._cache_path))
+        else:
+            cache._impl.check_cachable = lambda result: not _takes_a_rule(result) and checked(result)
     except AttributeError as error:
         made._cache = before
         _warn_once(str(error))
+
+
+def _takes_a_rule(result):
+    """Whether it was compiled for one rule alone, which another process knows by another name."""
+    return any(isinstance(kind, nb.types.Dispatcher) for kind in result.signature.args)
+
+
+def _keep_parts(function, seen):
+    """Keep also what a loop calls: the next loop that calls it need not compile it again, in whatever process."""
+    inside = inspect.getclosurevars(function)
+    for part in {**inside.globals, **inside.nonlocals}.values():
+        called = getattr(part, "py_func", None)
+        if called is not None and called not in seen:
+            seen.add(called)
+            if ours(called) and not called.__closure__:
+                _keep_part(part)
+            _keep_parts(called, seen)
+
+
+_keep_part = functools.cache(keep)
 
 
 def _forget_old(folder):
@@ -126,6 +149,7 @@ class Kernel:
         made = nb.njit(nogil=True, **OPTIONS)(self.py_func)
         if not nb.config.DISABLE_JIT:
             keep(made, self.holds_a_rule)
+            _keep_parts(self.py_func, set())
             if self.signature is not None:
                 made.compile(self.signature)
                 made.disable_compile()
@@ -155,7 +179,9 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
     """
     if nb.config.DISABLE_JIT:
         return functools.partial(kernel.py_func, *rules)
-    inside = {"loop": nb.njit(**OPTIONS)(kernel.py_func), **{f"rule_{i}": rule for i, rule in enumerate(rules)}}
+    # Inlined before it is typed: else Numba makes machine code of the whole loop twice.
+    loop = nb.njit(inline="always", **OPTIONS)(kernel.py_func)
+    inside = {"loop": loop, **{f"rule_{i}": rule for i, rule in enumerate(rules)}}
     # Spelled out: of *arguments Numba could not be told the types.
     names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[len(rules):])
     outer = eval(compile(f"lambda {names}: loop({', '.join(list(inside)[1:])}, {names})", __file__, "eval"), inside)
