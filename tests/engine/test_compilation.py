@@ -8,39 +8,58 @@ import warnings
 from pathlib import Path
 
 import numba as nb
+import numpy as np
 import pytest
 
 import costbandits as cb
-from costbandits.engine import compilation
+from costbandits.engine import compilation, search
 from costbandits.engine.loops import INDEX, by_blocks, lower_of, no_lower
 from costbandits.policies.classics import c_ucb, m_ucb
 
 LIBRARY = Path(cb.__file__).parent
-STUDY = """
+TOY = """
+import numba as nb
+
+from costbandits.engine.loops import DONE, INDEX, add_up, kernel
+from costbandits.engine.search import with_slack
+
+
+@kernel(nb.types.FunctionType(INDEX), nb.float64[::1], nb.float64[::1])
+def loop(index, constant, params, outcomes, state, record, limits):
+    add_up(state)
+    state.now.reward += with_slack(index(9, 2, 1.0, 0.5, 1.0, 0.25, constant[0], params))
+    return DONE
+"""
+PLAYED = """
 import warnings
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     {before}
+    import numpy as np
     import costbandits as cb
-    from costbandits.engine import compilation, loops
-    runs = cb.simulate({{"m": cb.MUCB()}}, cb.instances.bernoulli(3), cb.Budget(50), 2)
-    lower = loops.lower_of(cb.MUCB.rule)
-    hits = sum(compilation.around(loops.by_blocks, cb.MUCB.rule, lower).compiled.stats.cache_hits.values())
-print(hits, runs.pulls[:, :, -1].tolist(), [str(each.message) for each in told])
+    from costbandits import toy
+    from costbandits.engine import compilation, loops, stacks
+
+    made = compilation.around(toy.loop, cb.{policy}.rule)
+    run = loops.Run(stacks.Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]), 0, 0, [0]), [1.0], 10)
+    assert made(np.zeros(1), np.empty(0), run.outcomes, run.state, run.record, run.limits) == loops.DONE
+hits = [sum(each.stats.cache_hits.values()) for each in (made.compiled, loops.add_up)]
+print(*hits, run.state.now.reward, [str(each.message) for each in told])
 """
 
 
-def start(lib, before="pass", **environment):
-    """Cache hits, pulls and warnings of a small study in a new process."""
-    done = subprocess.run([sys.executable, "-c", STUDY.format(before=before)], text=True, capture_output=True,
-                          check=True, env={**os.environ, "PYTHONPATH": str(lib), **environment})
-    hits, _, rest = done.stdout.partition(" ")
-    return int(hits), rest
+def start(lib, before="pass", policy="MUCB", **environment):
+    """Cache hits of a small loop with a rule and of a function that it calls, in a new process; value and warnings."""
+    done = subprocess.run([sys.executable, "-c", PLAYED.format(before=before, policy=policy)], text=True,
+                          capture_output=True, check=True, env={**os.environ, "PYTHONPATH": str(lib), **environment})
+    loop, part, rest = done.stdout.split(" ", 2)
+    return (int(loop), int(part)), rest
 
 
 def copy(folder):
-    """A library in another folder, with nothing compiled."""
+    """A library in another folder, with nothing compiled, and with a small loop."""
     shutil.copytree(LIBRARY, folder / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "costbandits/toy.py").write_text(TOY)
     return folder
 
 
@@ -49,20 +68,21 @@ def test_a_clone_finds_what_another_has_compiled(tmp_path):
     one, two = copy(tmp_path / "one"), copy(tmp_path / "two")
     kept = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     none, told = start(one, **kept)
-    assert none == 0 and told.endswith("[]\n")
-    assert start(two, **kept) == (1, told)
+    assert none == (0, 0) and told.endswith("[]\n")
+    assert start(two, **kept) == ((1, 0), told)
     for path in two.rglob("*.py"):               # as a checkout does; and other words
         path.write_text(path.read_text().replace('"""', '"""Said otherwise. ', 1))
         os.utime(path, (1e9, 1e9))
-    assert start(two, **kept) == (1, told)
+    assert start(two, **kept) == ((1, 0), told)
+    assert start(two, policy="CUCB", **kept)[0] == (0, 1)           # another rule: the loop is new, what it calls not
     search = two / "costbandits/engine/search.py"
     search.write_text(search.read_text().replace("SLACK = 1e-12", "SLACK = 2e-12"))
-    assert start(two, **kept)[0] == 0
-    assert start(one, **kept) == (1, told)       # they do not stand in each other's way
+    assert start(two, **kept)[0] == (0, 1)
+    assert start(one, **kept) == ((1, 0), told)  # they do not stand in each other's way
     state = two / "costbandits/engine/state.py"  # kept files that name types which are gone are not opened
     for path in two.rglob("*.py"):
         path.write_text(path.read_text().replace("Outcomes", "Draws"))
-    assert "Draws" in state.read_text() and start(two, **kept) == (0, told)
+    assert "Draws" in state.read_text() and start(two, **kept)[0][0] == 0
 
 
 GONE = {"the cache": "_cache", "its file": "_cache_file", "its parts": "_impl"}
@@ -78,9 +98,8 @@ def test_without_a_private_part_of_numba_all_works_with_one_warning(tmp_path, go
                        "c.Cache.__init__ = lambda self, function: None"}[GONE[gone]]
     lib = copy(tmp_path)
     hits, told = start(lib, hidden)
-    assert hits == 0 and told.count("keeps compiled code in another way than this library knows") == 1
-    runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(50), 2)
-    assert told.startswith(f"{runs.pulls[:, :, -1].tolist()} [")
+    assert hits == (0, 0) and told.count("keeps compiled code in another way than this library knows") == 1
+    assert told.startswith(f"{search.with_slack(m_ucb(9, 2, 1.0, 0.5, 1.0, 0.25, 0.0, np.empty(0)))} [")
 
 
 def test_content_is_that_of_all_that_is_called():
@@ -116,7 +135,7 @@ def test_a_rule_is_compiled_into_a_loop_once():
 TYPED = """
 import costbandits as cb
 from numba import njit
-from costbandits.engine import compilation
+from costbandits.engine import compilation, search
 FACTOR = {factor}
 
 @njit
