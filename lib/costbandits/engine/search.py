@@ -14,6 +14,7 @@ import numba as nb
 import numpy as np
 from numba import types as T
 
+from .compilation import keep
 from .state import new_record
 
 SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times
@@ -36,9 +37,16 @@ ARM = np.dtype([("rate", "f8"), ("value", "f8"), ("bound", "f8"), ("until", "i8"
 _pointers = [T.CPointer(nb.typeof(np.zeros(1, kind)).dtype) for kind in (np.float64, np.int64, NODE, ARM)]
 
 
-@nb.njit([pointer(pointer) for pointer in _pointers])
+@nb.njit
 def _address(pointer):
     return pointer
+
+
+if not nb.config.DISABLE_JIT:       # compiled here, as an address is cast to these types only
+    keep(_address)
+    for _pointer in _pointers:
+        _address.compile((_pointer,))
+    _address.disable_compile()
 
 
 @nb.njit(inline="always")
