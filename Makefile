@@ -48,15 +48,18 @@ all: $(BUILD)/compendium.done  ## rebuild figures, tables, ledgers and the READM
 quick: $(QUICK)  ## the same at a small scale, as a smoke run; results stay in build/quick
 	@echo "Up to date: $(NOTEBOOKS:%=$(BUILD)/quick/figures/%)"
 
+# A file's tests, and a notebook's cells, on one worker; the notebooks, which take longest, before all others.
+SPREAD = -n auto --dist loadfile --no-loadscope-reorder
+
 test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed notebooks compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
 	@mkdir -p $(BUILD)
-	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest -n auto --dist loadfile \
+	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest $(SPREAD) \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
 check: $(READY)  ## the fast part of it, about a minute: ruff, and the tests that are neither slow nor need a browser
 	$(PY) -m ruff check lib tests benchmarks
-	$(PY) -m pytest -n auto --dist loadfile -m "not slow and not browser" tests
+	$(PY) -m pytest $(SPREAD) -m "not slow and not browser" tests
 
 deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
 	@$(PY) -m compendium.report
@@ -96,7 +99,7 @@ wheel: $(READY)  ## build costbandits as a wheel, and play the README's example 
 lowest:  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
 	rm -rf $(BUILD)/lowest
 	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
-	NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" $(BUILD)/lowest/bin/python -m pytest -n auto --dist loadfile \
+	NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" $(BUILD)/lowest/bin/python -m pytest $(SPREAD) \
 	  $(patsubst %,tests/%,environments engine policies studies theory analysis)
 
 OLDEST = $$(sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)".*/\1==\2/p' pyproject.toml)
