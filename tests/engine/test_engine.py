@@ -31,13 +31,35 @@ def test_lazy_is_full_scan(family, K):
     assert all(same_runs(policy, bandit, marks) for policy in INDICES.values())
 
 
+STAIRCASE, FADING, SLOWLY_FADING, UNTIL_THE_END, STEEPER_TO_THE_END, HOPELESS, LEVEL, BROKEN = range(8)
+
+
 @cb.index
-def staircase(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    scale, decay, step, shift = params
-    if cost <= 0.0:
-        return np.inf
-    value = reward / cost + scale * np.log(t) / n**decay - shift
-    return np.floor(value / step) * step                   # coarse steps make ties, and keep the order in t
+def shaped(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    """Indices of all the shapes that are tested here: one rule, so that one loop is compiled for it."""
+    shape, a = params[0], params[1]
+    if shape == STAIRCASE:
+        if cost <= 0.0:
+            return np.inf
+        value = reward / cost + a * np.log(t) / n ** params[2] - params[4]
+        return np.floor(value / params[3]) * params[3]     # coarse steps make ties, and keep the order in t
+    if shape == FADING:
+        return reward / n + 5.0 / n * np.exp(-t / 30.0)
+    if shape == SLOWLY_FADING:
+        return reward / cost * (1.0 + 5.0 / np.sqrt(t * n)) if cost > 0.0 else np.inf
+    if shape == UNTIL_THE_END:
+        return reward / n + np.sqrt(np.log(a / (a - t + 1)) / n)
+    if shape == STEEPER_TO_THE_END:
+        return reward / n + 1.0 / ((a - t + 1) * n)
+    if shape == HOPELESS:
+        return -np.inf if n > a else reward / n
+    if shape == BROKEN:
+        return np.nan if t >= 12 and n > 1 else 1.0 / n
+    return constant
+
+
+def policy_of(shape, *params, **options):
+    return cb.IndexPolicy(shaped, (shape, *params, 0.0), **options)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -46,90 +68,55 @@ def staircase(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 @pytest.mark.slow
 def test_lazy_is_full_scan_for_any_rising_index(K, scale, decay, step, shift, seed, family):
     bandit = FAMILIES[family](K)(np.random.default_rng(seed))
-    policy = cb.IndexPolicy(staircase, (scale, decay, step, shift), monotone=True)
+    policy = policy_of(STAIRCASE, scale, decay, step, shift, monotone=True)
     assert same_runs(policy, bandit, 300 * bandit.cost_means.mean() * SHARES, seed)
-
-
-@cb.index
-def fading(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return reward / n + 5.0 / n * np.exp(-t / 30.0)
 
 
 @pytest.mark.slow
 def test_broken_promise_of_monotony_is_caught():
     study = {"stop": cb.Budget(100), "bandits": cb.instances.bernoulli(5)}
-    assert cb.simulate({"honest": cb.IndexPolicy(fading)}, **study).rounds[0, 0, -1] > 100
+    assert cb.simulate({"honest": policy_of(FADING)}, **study).rounds[0, 0, -1] > 100
     with pytest.raises(ValueError, match=r"'hasty' monotone = True: at round \d+ its index decreases while the arm"):
-        cb.simulate({"hasty": cb.IndexPolicy(fading, monotone=True)}, **study)
-
-
-@cb.index
-def slowly_fading(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return reward / cost * (1.0 + 5.0 / np.sqrt(t * n)) if cost > 0.0 else np.inf
+        cb.simulate({"hasty": policy_of(FADING, monotone=True)}, **study)
 
 
 @pytest.mark.slow
 def test_a_broken_promise_is_caught_where_it_made_no_difference():
     """In the first replication, whose arms are the same either way; in others they are not."""
     study = {"bandits": cb.instances.bernoulli(5), "stop": cb.Budget(300), "replications": 20}
-    honest = cb.simulate({"honest": cb.IndexPolicy(slowly_fading)}, **study).pulls[0, 0, -1]
+    honest = cb.simulate({"honest": policy_of(SLOWLY_FADING)}, **study).pulls[0, 0, -1]
     order = stream(0, 0, ORDER).permutation(5)
     bandit = cb.instances.bernoulli(5)(stream(0, 0, INSTANCE))
     run = engine.Run(Stacks(bandit, 0, 0, order), 300 * SHARES, 10**6)
-    cb.IndexPolicy(slowly_fading).play(run, Problem.of(bandit, cb.Budget(300), order), None, lazy=True)
+    policy_of(SLOWLY_FADING).play(run, Problem.of(bandit, cb.Budget(300), order), None, lazy=True)
     assert np.array_equal(run.state.n, honest[order])
     with pytest.raises(ValueError, match=r"monotone = True: at round \d+ its index decreases while the arm rests"):
-        cb.simulate({"hasty": cb.IndexPolicy(slowly_fading, monotone=True)}, **study)
+        cb.simulate({"hasty": policy_of(SLOWLY_FADING, monotone=True)}, **study)
 
 
-@cb.index
-def until_the_end(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return reward / n + np.sqrt(np.log(params[0] / (params[0] - t + 1)) / n)
-
-
-@cb.index
-def steeper_to_the_end(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return reward / n + 1.0 / ((params[0] - t + 1) * n)
-
-
-@pytest.mark.parametrize("rule", [until_the_end, steeper_to_the_end])
+@pytest.mark.parametrize("shape", [UNTIL_THE_END, STEEPER_TO_THE_END])
 @pytest.mark.slow
-def test_an_index_is_not_asked_for_rounds_after_the_last(rule):
-    lazy, full = (cb.simulate({"mine": cb.IndexPolicy(rule, (500.0,), monotone=monotone)}, cb.instances.bernoulli(3),
+def test_an_index_is_not_asked_for_rounds_after_the_last(shape):
+    lazy, full = (cb.simulate({"mine": policy_of(shape, 500.0, monotone=monotone)}, cb.instances.bernoulli(3),
                               cb.Horizon(500), 5).pulls for monotone in (True, False))
     assert np.array_equal(lazy, full)
-
-
-@cb.index
-def hopeless(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return -np.inf if n > params[0] else reward / n
 
 
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.slow
 def test_an_index_may_be_minus_infinity(lazy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Constant(1.0)] * 3)
-    status, table, _ = run(cb.IndexPolicy(hopeless, (4,)), bandit, 30, lazy=lazy)
+    status, table, _ = run(policy_of(HOPELESS, 4), bandit, 30, lazy=lazy)
     # Five pulls each, then all are alike and the first position is pulled for good.
     assert status == engine.DONE and table.state.n.tolist() == [20, 5, 5]
-
-
-@cb.index
-def level(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return constant
 
 
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.slow
 def test_a_tie_goes_to_the_lowest_position(lazy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 4, [cb.Constant(1.0)] * 4)
-    policy = cb.IndexPolicy(level, prepare=lambda problem: [0.0, 1.0, 1.0, 0.5])
+    policy = policy_of(LEVEL, prepare=lambda problem: [0.0, 1.0, 1.0, 0.5])
     assert run(policy, bandit, 50, lazy=lazy)[1].state.n.tolist() == [1, 47, 1, 1]
-
-
-@cb.index
-def broken(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return np.nan if t >= 12 and n > 1 else 1.0 / n
 
 
 @cb.choose
@@ -143,8 +130,8 @@ def asleep(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng)
 
 
 FAULTS = {
-    "NaN": (cb.IndexPolicy(broken), "round 12: the index is not a number"),
-    "NaN, lazy": (cb.IndexPolicy(broken, monotone=True), r"round \d+: the index is not a number"),
+    "NaN": (policy_of(BROKEN), "round 12: the index is not a number"),
+    "NaN, lazy": (policy_of(BROKEN, monotone=True), r"round \d+: the index is not a number"),
     "arm 3 of 3": (cb.ChoosePolicy(astray, (3,)), r"round 9: .* out of range; allowed are 0 to 2, -1 to skip and -2"),
     "arm -3": (cb.ChoosePolicy(astray, (-3,)), r"round 9: .* out of range; allowed are 0 to 2, -1 to skip and -2"),
     "no end": (cb.ChoosePolicy(asleep), "round 1001: the run did not end within max_rounds = 1000"),
