@@ -2,20 +2,10 @@
 
 
 import pytest
+from pins import my_choice, my_index
 from reference import POLICIES, bits, in_plain_python, small_study
 
 import costbandits as cb
-
-
-@cb.index
-def my_index(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return reward / n + params[0] * (t / n) ** 0.5
-
-
-@cb.choose
-def my_choice(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
-    memory[0] += rng.normal()
-    return -1 if memory[0] > 2.0 * t**0.5 else int(rng.integers(0, len(n)))
 
 
 def everything():

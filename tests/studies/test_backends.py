@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from pins import my_index
 from reference import POLICIES, bits, small_study
 
 import costbandits as cb
@@ -23,11 +24,6 @@ from costbandits.studies.study import Study
 pytestmark = pytest.mark.slow
 
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
-
-
-@cb.index
-def my_index(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    return reward / n + params[0] * (t / n) ** 0.5
 
 
 EVERYTHING = {**POLICIES, "mine": cb.IndexPolicy(my_index, (0.1,)),
