@@ -8,6 +8,7 @@ index in every round, and NumPy vectorised over replications.
 """
 
 import argparse
+import itertools
 import os
 import platform
 import resource
@@ -447,7 +448,7 @@ def main(path):
     # The experiment comes first: its peak memory would include whatever ran before.
     for part in (experiment, replications, start_up, sampling, trillion, rivals, thompson, knapsacks, linear, anytime,
                  subsidy, policies):
-        for line in ("", *part()):
+        for line in itertools.chain([""], part()):
             print(line, flush=True)
             lines.append(line)
     publication.replace(path, "\n".join(lines) + "\n")
