@@ -71,7 +71,10 @@ def _keep_parts(function, seen):
             _keep_parts(called, seen)
 
 
-_keep_part = functools.cache(keep)
+@functools.cache
+def _keep_part(part):
+    with contextlib.suppress(RuntimeError):     # of one that comes from no file
+        keep(part)
 
 
 def _forget_old(folder):
