@@ -32,6 +32,8 @@ TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule
 
 def keep(made: Callable, holds_a_rule: bool = False) -> None:
     """Let what this dispatcher compiles be kept on disk, as far as this version of Numba can."""
+    if nb.config.DISABLE_JIT:
+        return
     before = getattr(made, "_cache", None)
     try:
         made.enable_caching()

@@ -28,7 +28,7 @@ import numpy as np
 from numba import types as T
 from numpy.typing import ArrayLike
 
-from .compilation import Kernel, around, ready
+from .compilation import Kernel, around, keep, ready
 from .search import SLACK, index_at, lazy_argmax, lent, new_search
 from .stacks import Stacks
 from .state import NOW, TYPES, Record, State, new_limits, new_record
@@ -206,6 +206,8 @@ def all_affordable_below(max_cost, ceiling):
     """The spending below which every arm is affordable, with a little to spare."""
     return (ceiling - max_cost.max()) * (1 - SLACK) if ceiling < math.inf else math.inf
 
+
+keep(all_affordable_below)      # called from Python, too: a run whose loop is kept would compile nothing else
 
 _search = tuple(map(nb.typeof, new_search(1)))
 

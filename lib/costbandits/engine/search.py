@@ -42,8 +42,8 @@ def _address(pointer):
     return pointer
 
 
+keep(_address)
 if not nb.config.DISABLE_JIT:       # compiled here, as an address is cast to these types only
-    keep(_address)
     for _pointer in _pointers:
         _address.compile((_pointer,))
     _address.disable_compile()
