@@ -86,6 +86,19 @@ def test_ties_favour_no_arm():
     assert (abs(share - 0.75) < 5.5 * (0.25 * 0.75 / 800) ** 0.5).all()              # false alarm: 4 x 4e-8
 
 
+def test_arms_may_keep_their_own_order(tmp_path):
+    """Of equal arms the first is pulled; outcomes are those of a study that shuffles, which is filed apart."""
+    alike = cb.Bandit([cb.Constant(0.5)] * 4, [cb.Constant(0.5)] * 4)
+    study = {"c": cb.CUCB()}, alike, cb.Budget(1.5), 40
+    options = {"checkpoints": 1, "store": tmp_path / "store.sqlite"}
+    shuffled, given = cb.simulate(*study, **options), cb.simulate(*study, **options, shuffle=False)
+    assert (given.pulls[0, :, 0] == [1, 1, 1, 0]).all() and (shuffled.pulls[0, :, 0, 3] == 1).any()
+    assert same(given, cb.simulate(*study, **options, shuffle=False))
+    assert same(shuffled, cb.simulate(*study, **options))
+    each_once = {"m": cb.MUCB()}, cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2), cb.Budget(2), 40
+    assert same(cb.simulate(*each_once, checkpoints=1), cb.simulate(*each_once, checkpoints=1, shuffle=False))
+
+
 def test_checkpoints_are_states_after_the_pull_that_reaches_them():
     bandit = cb.Bandit([cb.Constant(1.0)], [cb.Constant(2.0)])
     runs = cb.simulate({"m": cb.BGreedy()}, bandit, cb.Budget(11), checkpoints=[0.1, 0.2, 0.5, 0.6, 1.0])
@@ -278,6 +291,7 @@ HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
     ({"n_jobs": 0}, "n_jobs = 0: must be a whole number, not 0"),
     ({"n_jobs": "two"}, "n_jobs = 'two': must be a whole number"),
     ({"reduce": "regret"}, "reduce = 'regret': must be a function"),
+    ({"shuffle": 0}, "shuffle = 0: must be True or False"),
 ])
 def test_bad_arguments(change, message, monkeypatch):
     monkeypatch.setattr(engine.Run, "play", None)          # nothing is played

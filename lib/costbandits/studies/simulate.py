@@ -31,7 +31,7 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
              stop: StopRule | Callable[[Bandit], StopRule], replications: int | Sequence[int] = 1, seed: int = 0,
              checkpoints: int | Sequence[float] = 50, n_jobs: int | None = None, progress: bool | str = False,
              max_rounds: int | None = None, store: str | os.PathLike | None = None,
-             reduce: Callable[[Runs], dict[str, np.ndarray]] | None = None) -> Runs | Reduced:
+             reduce: Callable[[Runs], dict[str, np.ndarray]] | None = None, shuffle: bool = True) -> Runs | Reduced:
     """Play policies against bandits, all on the same reward stacks; returns Runs, or Reduced if `reduce` is given.
 
     Parameters
@@ -62,6 +62,9 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     reduce : callable, optional
         From the `Runs` of one policy (labelled "policy") in one replication to a dict of arrays with leading axes
         (policy, replication); only these are kept. For studies whose pull counts would not fit into memory.
+    shuffle : bool
+        Whether each replication shuffles the arms before they are played. Of tied arms the first is pulled, and some
+        rules ask for the first arm of a kind: with False that is the bandit's own order, in every replication.
 
     Raises
     ------
@@ -80,7 +83,8 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     >>> runs.pulls.tolist()
     [[[[4, 1], [9, 1]], [[4, 1], [9, 1]]]]
     """
-    study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce)
+    study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce,
+                          shuffle)
     require(store is None or (isinstance(store, str | os.PathLike) and str(store) != ""), "store", store,
             "must be the path of a file")
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
@@ -135,7 +139,7 @@ def _same_shapes(shapes, *results):
     return shapes
 
 
-def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce):
+def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce, shuffle):
     require_policies(policies)
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
@@ -164,8 +168,9 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     if max_rounds is not None:
         require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
+    require(isinstance(shuffle, bool), "shuffle", shuffle, "must be True or False")
     if n_jobs is not None:
         require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
-                  max_rounds and int(max_rounds), reduce, first=ids[0])
+                  max_rounds and int(max_rounds), reduce, shuffle, first=ids[0])
     return replace(study, arms=study.example().K), [int(r) for r in ids]

@@ -41,6 +41,7 @@ class Study:
     fractions: np.ndarray
     max_rounds: int | None
     reduce: object = None
+    shuffle: bool = True
     first: int = 0       # the replication in which promises of user-written policies are checked
     arms: int | None = None    # K, once the first instance has shown it
     checked: set = field(default_factory=set, compare=False, repr=False)
@@ -118,6 +119,7 @@ class Study:
         # A regret may use whatever a bandit knows to tell.
         reduce = self.reduce and (self.reduce, type(bandit))
         study = (self.fractions, self.max_rounds, self.seed, reduce, makers, stop)
+        study += () if self.shuffle else ("as given",)      # what was filed before there was a choice is found still
         return policies, fingerprint.digest(study, keys.instance(bandit), keys.common())
 
     def keys(self, replication: int) -> dict[str, bytes]:
@@ -128,7 +130,7 @@ class Study:
     def play(self, replication: int, labels: Iterable[str]) -> dict[str, dict[str, np.ndarray]]:
         """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
         bandit, stop = self.instance(replication)
-        order = stream(self.seed, replication, ORDER).permutation(bandit.K)
+        order = stream(self.seed, replication, ORDER).permutation(bandit.K) if self.shuffle else np.arange(bandit.K)
         stacks = Stacks(bandit, self.seed, replication, order)
         problem, (max_cost, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
         for label in labels:
