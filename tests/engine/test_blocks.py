@@ -309,7 +309,7 @@ def test_pulls_that_must_be_sampled_end_a_block():
     bandit = cb.Bandit([Typed(0.5)], [B(0.5)])
     made, told = Stacks(bandit, 0, 0, [0]), np.zeros((2, 3))
     run = engine.Run(made, [np.inf], 10)
-    made.read_on(0, run.outcomes, run.state)
+    made.read_on(run.outcomes, run.state)
     pull_often(0, np.array([10**6, 5]), np.full(2, np.inf), told, *run.state[:2], run.outcomes)
     pairs = made.pairs(0, 256)
     assert told.tolist() == [[256, *pairs.sum(axis=0)[::-1]]] * 2

@@ -455,7 +455,7 @@ def everything():
         parts += [counts_of(SPLIT, range(2), 2**50, [2**45, 2**12, 64], 5)]
         state = State(np.zeros(4, np.int64), np.zeros((4, 4)), new_record(NOW))
         made = Stacks(OWN, 7, 8, range(4))
-        made.read_on(0, made.outcomes(), state)
+        made.read_on(made.outcomes(), state)
         return digest(*parts, made.pairs(0, 300), made.pairs(3, 300))
 
 

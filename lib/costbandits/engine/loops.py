@@ -379,8 +379,7 @@ class Run:
         stacks, self.worked_on = self.stacks, rule
         while True:
             last = self.max_rounds if self.ends is None else self.ends[self.state.now.checkpoint]
-            for k in np.flatnonzero(self.state.n == self.outcomes.filled).tolist():
-                stacks.read_on(k, self.outcomes, self.state)
+            stacks.read_on(self.outcomes, self.state)
             status = loop(*rule, self.outcomes, self.state, self.record, self.limits._replace(last_round=int(last)))
             if status == LAST_ROUND and self.ends is not None:
                 status = self._note_round()

@@ -25,9 +25,11 @@ ROOM = 1 << 22          # numbers of such laws that are kept for the other polic
 
 
 @compiled_for()
-def _read_on(k, n, sums, outcomes):
-    """What trees.read_on does, kept on disk: compiling it takes seconds."""
-    read_on(k, n, sums, outcomes)
+def _read_on(n, sums, outcomes):
+    """Read on at each position of which all that was read has been pulled."""
+    for k in range(n.size):
+        if n[k] == outcomes.filled[k]:
+            read_on(k, n, sums, outcomes)
 
 
 @compiled_for()
@@ -139,17 +141,18 @@ class Stacks:
         state = State(np.zeros(K, np.int64), np.zeros((4, K)), new_record(NOW))
         while (first := int(outcomes.filled[k])) < count:
             state.n[k] = first
-            self.read_on(k, outcomes, state)
+            self.read_on(outcomes, state)
             part = outcomes.pool[outcomes.at[k] + first:outcomes.at[k] + outcomes.filled[k]]
             found[first:first + len(part)] = part[:count - first]
         return found
 
     @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
-    def read_on(self, k: int, outcomes: Outcomes, state: State) -> None:
-        """Read on at a position of which all that was read has been pulled."""
-        _read_on(k, state.n, state.sums, outcomes)
-        if k in self.typed:
-            self._sample(k, int(state.n[k]), outcomes)
+    def read_on(self, outcomes: Outcomes, state: State) -> None:
+        """Read on at each position of which all that was read has been pulled."""
+        _read_on(state.n, state.sums, outcomes)
+        for k in self.typed:
+            if state.n[k] == outcomes.filled[k]:
+                self._sample(k, int(state.n[k]), outcomes)
 
     def _sample(self, k, n, outcomes):
         home = int(self.arms[k, trees.HOME])
