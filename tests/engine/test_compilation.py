@@ -85,6 +85,21 @@ def test_a_clone_finds_what_another_has_compiled(tmp_path):
     assert "Draws" in state.read_text() and start(two, **kept)[0][0] == 0
 
 
+def test_code_for_another_signature_is_never_loaded(tmp_path):
+    """Two processes that save at a time do not see each other's index, and give the same name to both."""
+    made = nb.njit(lambda x: x)
+    made.enable_caching()
+    kept = compilation._forgiving(type(made._cache._cache_file))(str(tmp_path), "toy", "stamp")
+    kept.save("int", "for whole numbers")
+    (index,) = tmp_path.glob("*.nbi")
+    seen = index.read_bytes()
+    assert kept.load("int") == "for whole numbers" and kept.load("float") is None
+    index.unlink()
+    kept.save("float", "for others")
+    index.write_bytes(seen)
+    assert len(list(tmp_path.glob("*.nbc"))) == 1 and kept.load("int") is None
+
+
 GONE = {"the cache": "_cache", "its file": "_cache_file", "its parts": "_impl"}
 
 

@@ -36,24 +36,29 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
         return
     before = getattr(made, "_cache", None)
     try:
-        made.enable_caching()
-        cache, stamp = made._cache, content(made.py_func)
-        if nb.config.CACHE_DIR:
-            # Numba's own folder there has a name that depends on the place of the source.
-            cache._cache_path = os.path.join(nb.config.CACHE_DIR, made.py_func.__module__)
-            os.makedirs(cache._cache_path, exist_ok=True)
-        name = f"{made.py_func.__module__}.{made.py_func.__qualname__}-{stamp[:16]}.{sys.implementation.cache_tag}"
-        cache._cache_file = _forgiving(type(cache._cache_file))(cache._cache_path, name, stamp)
-        checked = cache._impl.check_cachable
-        if holds_a_rule and checked:
-            # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
-            cache._impl.check_cachable = lambda result: True
-            _forget_old(Path(cache._cache_path))
-        else:
-            cache._impl.check_cachable = lambda result: not _takes_a_rule(result) and checked(result)
+        with nb.core.compiler_lock.global_compiler_lock:       # another thread may be compiling it
+            _keep(made, holds_a_rule)
     except AttributeError as error:
         made._cache = before
         _warn_once(str(error))
+
+
+def _keep(made, holds_a_rule):
+    made.enable_caching()
+    cache, stamp = made._cache, content(made.py_func)
+    if nb.config.CACHE_DIR:
+        # Numba's own folder there has a name that depends on the place of the source.
+        cache._cache_path = os.path.join(nb.config.CACHE_DIR, made.py_func.__module__)
+        os.makedirs(cache._cache_path, exist_ok=True)
+    name = f"{made.py_func.__module__}.{made.py_func.__qualname__}-{stamp[:16]}.{sys.implementation.cache_tag}"
+    cache._cache_file = _forgiving(type(cache._cache_file))(cache._cache_path, name, stamp)
+    checked = cache._impl.check_cachable
+    if holds_a_rule and checked:
+        # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
+        cache._impl.check_cachable = lambda result: True
+        _forget_old(Path(cache._cache_path))
+    else:
+        cache._impl.check_cachable = lambda result: not _takes_a_rule(result) and checked(result)
 
 
 def _takes_a_rule(result):
@@ -88,8 +93,18 @@ def _forget_old(folder):
 
 @functools.cache
 def _forgiving(file):
-    """Numba's class of a file of compiled code, which is empty where it names types that are gone since."""
+    """Numba's class of a file of compiled code, which is empty where it names types that are gone since.
+
+    Two processes that save code for two signatures at a time may give one name to both: so each is kept with its key.
+    """
     class Kept(file):
+        def save(self, key, data):
+            super().save(key, (key, data))
+
+        def load(self, key):
+            found = super().load(key)
+            return found[1] if found is not None and found[0] == key else None
+
         def _load_index(self):
             try:
                 return super()._load_index()
