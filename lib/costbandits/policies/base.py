@@ -156,6 +156,8 @@ class Policy:
     ----------
     support : (low, high) or None
         The range of rewards and costs that the policy's analysis lives on; others are refused.
+    reward_support : (low, high) or None
+        That of rewards, where it is not that of costs.
     skips : bool
         Whether it may skip rounds, and so can keep an anytime budget; others are refused there.
     in_blocks : bool
@@ -170,6 +172,10 @@ class Policy:
     support = None
     skips = False
     in_blocks = False
+
+    @property
+    def reward_support(self) -> tuple[float, float] | None:
+        return self.support
 
     @functools.cached_property
     def parameters(self) -> np.ndarray:

@@ -100,7 +100,7 @@ class Study:
         for what, laws in (("reward", bandit.rewards), ("cost", bandit.costs)):
             low, high = min(law.support[0] for law in laws), max(law.support[1] for law in laws)
             for label, policy in self.policies.items():
-                allowed = policy.support or (-np.inf, np.inf)
+                allowed = (policy.reward_support if what == "reward" else policy.support) or (-np.inf, np.inf)
                 require(allowed[0] <= low and high <= allowed[1], f"{what} support", (low, high),
                         f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}")
             for law in laws:
