@@ -4,6 +4,7 @@ from .base import ChoosePolicy, IndexPolicy, choose, index
 from .budget_ucb import UCBBV1, VUCBBV1, BudgetUCB
 from .classics import CUCB, IUCB, MUCB, UCB1, UCBB2, BGreedy, EpsilonGreedy, UCBSCPlus
 from .cost_subsidy import CSETC, CSTS, CSUCB, BlindETC, CommitOnce, PairwiseElimination
+from .kl_ucb import KLUCB, KLUCBSC
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
 from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
@@ -11,8 +12,8 @@ from .rules import tally
 from .suak import SUAK, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
 from .thompson import BTS
 
-__all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KUBE", "MUCB", "SUAK", "UCB1", "UCBB2", "UCBBV1",
-           "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce", "EpsilonFirst",
-           "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip",
-           "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose",
-           "index", "tally"]
+__all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK", "UCB1",
+           "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce",
+           "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownMeans", "OmegaStarUCB", "OmegaUCB",
+           "OnePhaseSkip", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose", "index",
+           "tally"]
