@@ -14,6 +14,7 @@ from decimal import Decimal, localcontext
 from math import inf, log, sqrt
 
 import numpy as np
+from scipy.optimize import brentq
 
 import costbandits as cb
 from costbandits.engine import loops as engine
@@ -24,7 +25,8 @@ FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.genera
             "beta": cb.instances.beta}
 INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
            "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-SC+": cb.UCBSCPlus(),
-           "UCB-B2": cb.UCBB2()}
+           "UCB-B2": cb.UCBB2(), "KL-UCB-SC": cb.KLUCBSC(), "KL-UCB-SC+": cb.KLUCBSC(plus=True, exploration=0.5),
+           "PD-BwK": cb.PDBwK(0.5)}
 POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True)}
 
 # What a random stream is for; a stream is SeedSequence(seed, spawn_key=(replication, purpose, arm)).
@@ -117,6 +119,43 @@ def ucb_b2(t, arm, lam):
     return q + 1.4 * (e_r + q * e_c) / arm.c if e_c < arm.c else inf
 
 
+def kl(p, q):
+    return sum(a * log(a / b) if b > 0 else inf for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
+
+
+def least_divergence(r, c, V):
+    """The least kl(r, x) + kl(c, y) with x/y = V: the x = V y in [r, 1], y in [0, c], at which its slope is 0."""
+    def slope_of_kl(p, q):
+        return 1 / (1 - q) if p == 0 else -1 / q if p == 1 else (q - p) / (q * (1 - q))
+
+    def slope(y):
+        return V * slope_of_kl(r, V * y) + slope_of_kl(c, y)
+
+    low, high = max(r / V, 1e-300) * (1 + 1e-15), min(c, 1 / V) * (1 - 1e-15)
+    # Where all costs, or all rewards, were 1, the slope may have one sign throughout.
+    y = low if slope(low) >= 0 else high if slope(high) <= 0 else brentq(slope, low, high, xtol=1e-300, rtol=1e-15)
+    return kl(r, V * y) + kl(c, y)
+
+
+def kl_ucb_sc(plus, exploration):
+    def index(t, arm, lam):
+        d, V = exploration * log(t / arm.n if plus else t) / arm.n, 1.0
+        if arm.c == 0 or d == 0:
+            return arm.r / arm.c if arm.c > 0 else inf
+        while V <= arm.r / arm.c or least_divergence(arm.r, arm.c, V) < d:
+            V *= 2
+        low = arm.r / arm.c * (1 + 1e-15) if arm.r > 0 else 1e-15
+        return brentq(lambda V: least_divergence(arm.r, arm.c, V) - d, low, V, xtol=1e-300, rtol=1e-14)
+    return index
+
+
+def pd_bwk(g):
+    def index(t, arm, lam):
+        e_r, e_c = (sqrt(g * v / arm.n) + g / arm.n for v in (arm.r, arm.c))
+        return (arm.r + e_r) / (arm.c - e_c) if arm.c > e_c else inf
+    return index
+
+
 class Index:
     """Each arm once, then the largest index."""
 
@@ -163,6 +202,8 @@ LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index
            "omega* 1/4": lambda K: Index(omega(0.25, star=True)), "m": lambda K: Index(m_ucb),
            "c": lambda K: Index(c_ucb), "i": lambda K: Index(i_ucb), "Budget-UCB": lambda K: Index(budget_ucb),
            "UCB-SC+": lambda K: Index(ucb_sc_plus), "UCB-B2": lambda K: Index(ucb_b2), "BTS naive": Thompson,
+           "KL-UCB-SC": lambda K: Index(kl_ucb_sc(False, 1.0)), "KL-UCB-SC+": lambda K: Index(kl_ucb_sc(True, 0.5)),
+           "PD-BwK": lambda K: Index(pd_bwk(0.5)),
            "b-greedy": lambda K: Greedy(lambda t, arm, lam: arm.r / arm.c if arm.c > 0 else inf)}
 
 

@@ -16,7 +16,8 @@ from costbandits.policies.base import Problem
 from costbandits.studies.study import FURTHEST, PATIENCE, Study
 
 RULES = {**INDICES, "UCB1": cb.UCB1(), "Budget-UCB": cb.BudgetUCB(0.125), "UCB-BV1": cb.UCBBV1(0.125, 0.01),
-         "vUCB-BV1": cb.VUCBBV1(0.125, 0.1), "UCB1, costs": cb.FractionalKUBE()}
+         "vUCB-BV1": cb.VUCBBV1(0.125, 0.1), "UCB1, costs": cb.FractionalKUBE(),
+         "KL-UCB, costs": cb.KLUCB()}
 BORDERS = sorted({64 * leaf + d for leaf in (1, 2, 3, 4, 5, 8, 12, 16, 32, 64) for d in (-1, 0, 1)})
 NO_LIMITS = (None, np.inf, 0.0)
 
@@ -79,7 +80,7 @@ FREE = {"free": [(B(0.5), C(0.0)), (B(0.9), C(0.0)), (B(0.9), C(1.0))],
 
 @pytest.mark.parametrize("rule", RULES)
 def test_ties_and_extreme_laws(rule):
-    if rule == "UCB1, costs":
+    if rule.endswith(", costs"):
         pytest.skip("divides by a known cost")
     for laws in {**TIES, **FREE}.values():
         bandit = cb.Bandit(*zip(*laws, strict=True))
@@ -91,7 +92,7 @@ def test_ties_and_extreme_laws(rule):
 
 @pytest.mark.parametrize("K", [1, 2, 10, 100])
 def test_hard_budgets(K):
-    """Fractional KUBE, whose costs are known, to the last affordable pull."""
+    """Fractional KUBE and KL-UCB, whose costs are known, to the last affordable pull."""
     rng = np.random.default_rng(K)
     costs = rng.choice([0.25, 0.5, 0.75, 1.0, 2.0], K)
     for rewards in ([cb.Bernoulli(p) for p in rng.random(K)], [cb.Beta(a, 2) for a in 1 + rng.random(K)],
@@ -100,6 +101,7 @@ def test_hard_budgets(K):
         for total in (63.0, 64.25, 127.5, 128.0, 129.0, 1024.0, 4095.0, 4096.25):
             for due in ([total], total * np.arange(1, 41) / 40):
                 assert agree(cb.FractionalKUBE(), bandit, due, limits=(costs, total, 0.0))
+                assert agree(cb.KLUCB(), bandit, due, limits=(costs, total, 0.0))
 
 
 @pytest.mark.parametrize("rule", ["omega 1/4", "omega* 1/4", "m", "UCB-B2", "UCB1"])
@@ -251,7 +253,7 @@ def test_no_index_falls_below_the_bound_within_a_block(rule):
             pairs[n:] = np.column_stack([np.sort(pairs[n:, 0]), np.sort(pairs[n:, 1])[::-1]])
         t = int(n + 1 + rng.choice([0, 1, 5, 100, 10**6, 10**12]))
         constant = rng.choice([0.125, 0.5, 1.0])
-        if rule == "UCB1, costs":
+        if rule.endswith(", costs"):
             pairs[:, 1] = constant
         assert breach(policy.rule, policy.bound, t, n, pairs, constant, policy.parameters) == -1
         with np.errstate(all="ignore"):

@@ -1,5 +1,6 @@
 """Indices against numbers worked out by hand, and what policies refuse."""
 
+from dataclasses import replace
 from math import inf, log, sqrt
 
 import joblib
@@ -8,7 +9,7 @@ import pytest
 from reference import INDICES
 
 import costbandits as cb
-from costbandits.policies import budget_ucb, classics, omega_ucb, thompson
+from costbandits.policies import budget_ucb, classics, omega_ucb, pd_bwk, thompson
 from costbandits.policies.base import Problem
 
 
@@ -91,6 +92,11 @@ RIVALS = {
     "UCB-SC+, 2 n c^2 = 0.5 < L": (classics.ucb_sc_plus, (16, 4, 0.5, 0.25), inf),
     # L = log 2 = 0.6931471806, r = 0: index = alpha = sqrt(L / (2 - L))
     "UCB-SC+, one pull": (classics.ucb_sc_plus, (2, 1, 0.0, 1.0), 0.7282816893445),
+    # g = 1, n = 16: rad(1/4) = 1/8 + 1/16, rad(1/2) = sqrt(1/32) + 1/16
+    "PD-BwK": (pd_bwk.pd_bwk, (99, 16, 0.25, 0.5), 0.4375 / (0.4375 - sqrt(1 / 32))),
+    "PD-BwK, zero cost": (pd_bwk.pd_bwk, (99, 16, 0.25, 0.0), inf),
+    # c = rad(c, n) at sqrt(c) = (1 + sqrt 5)/2 sqrt(g/n): 0.1636 here
+    "PD-BwK, below": (pd_bwk.pd_bwk, (99, 16, 0.25, 0.163), inf),
     "UCB-SC+, zero cost": (classics.ucb_sc_plus, (16, 4, 0.5, 0.0), inf),
 }
 
@@ -98,7 +104,7 @@ RIVALS = {
 @pytest.mark.parametrize("case", RIVALS)
 def test_rivals_by_hand(case):
     rule, arguments, expected = RIVALS[case]
-    assert value(rule, *arguments) == pytest.approx(expected, rel=1e-11)
+    assert value(rule, *arguments, constant=1.0) == pytest.approx(expected, rel=1e-11)
 
 
 BUDGET = {
@@ -183,14 +189,22 @@ def test_defaults_are_the_papers_recommendations():
     costs = Problem(3, np.array([0.3, 0.2, 0.7]), 100.0, False)
     assert cb.BudgetUCB().prepare(costs).tolist() == cb.UCBB2().prepare(costs).tolist() == [0.2] * 3
     assert cb.BudgetUCB(min_cost=0.1).prepare(costs).tolist() == [0.1] * 3
+    assert cb.PDBwK().prepare(costs).tolist() == [log(100 / 0.2 * 3)] * 3
+    assert cb.PDBwK(2).prepare(costs).tolist() == [2] * 3
+    assert cb.PDBwK().prepare(replace(costs, budget=inf, horizon=50)).tolist() == [log(50 * 3)] * 3
 
 
 @pytest.mark.parametrize("make", [cb.OmegaUCB, cb.OmegaStarUCB, cb.MUCB, cb.CUCB, cb.IUCB, cb.BudgetUCB,
-                                  lambda bad: cb.BudgetUCB(exploration=bad)])
+                                  lambda bad: cb.BudgetUCB(exploration=bad), cb.PDBwK])
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), inf, "a", True])
 def test_parameters_must_be_positive_numbers(make, bad):
     with pytest.raises(ValueError, match="must be a finite number above 0"):
         make(bad)
+
+
+def test_pd_bwk_needs_an_end():
+    with pytest.raises(ValueError, match="no budget and no horizon': PDBwK needs one of them, or a constant"):
+        cb.PDBwK().check(Problem(2, np.array([0.3, 0.2]), inf, False))
 
 
 def too_few(t, n):

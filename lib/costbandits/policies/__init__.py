@@ -8,6 +8,7 @@ from .kl_ucb import KLUCB, KLUCBSC
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
 from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
+from .pd_bwk import PDBwK
 from .rules import tally
 from .suak import SUAK, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
 from .thompson import BTS
@@ -15,5 +16,5 @@ from .thompson import BTS
 __all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK", "UCB1",
            "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce",
            "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownMeans", "OmegaStarUCB", "OmegaUCB",
-           "OnePhaseSkip", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose", "index",
-           "tally"]
+           "OnePhaseSkip", "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose",
+           "index", "tally"]
