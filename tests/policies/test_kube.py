@@ -85,7 +85,42 @@ class LiteralEpsilonFirst(Literal):
         return next(k for k in self.plan if k in self.affordable(spent))
 
 
-LITERAL = {"fractional": LiteralFractional, "eps": LiteralEpsilonFirst}     # where nothing is random
+class LiteralKLUCB(Literal):
+    """The largest kl-UCB bound over the cost of those that are affordable, by bisection."""
+
+    def choose(self, t, spent, rng):
+        def bound(seen):
+            r, (low, high) = sum(seen) / len(seen), (sum(seen) / len(seen), 1.0)
+            for _ in range(60):
+                x = (low + high) / 2
+                kl = sum(p * log(p / q) if q > 0 else inf for p, q in ((r, x), (1 - r, 1 - x)) if p > 0)
+                low, high = (x, high) if kl <= log(t) / len(seen) else (low, x)
+            return low
+
+        if (arm := self.first_pull(spent)) is not None:
+            return arm
+        return max(self.affordable(spent), key=lambda k: bound(self.seen[k]) / self.costs[k])
+
+
+class LiteralThompson(Literal):
+    """The largest draw over the cost of those that are affordable; a reward is the chance of a success."""
+
+    won, last = (), None
+
+    def choose(self, t, spent, rng):
+        self.won = self.won or [0] * len(self.costs)
+        if self.last is not None:
+            self.won[self.last] += rng.random() < self.seen[self.last][-1]
+        scores = {k: rng.beta(self.won[k] + 1, len(self.seen[k]) - self.won[k] + 1) / self.costs[k]
+                  for k in self.affordable(spent)}
+        self.last = max(scores, key=scores.get)
+        return self.last
+
+
+# Where nothing is random, or the same random numbers are used.
+LITERAL = {"fractional": LiteralFractional, "eps": LiteralEpsilonFirst, "KL-UCB": LiteralKLUCB,
+           "TS naive": LiteralThompson}
+UNIT = {"KL-UCB": cb.KLUCB(), "TS": cb.KnownCostTS(), "TS naive": cb.KnownCostTS(naive=True)}     # rewards in [0, 1]
 
 
 def literal_trajectory(player, bandit, budget, seed, samples=2000):
@@ -127,7 +162,7 @@ def test_pull_for_pull(label):
         bandit = instance(stream(11, seed, INSTANCE), K)
         literal = literal_trajectory(LITERAL[label], bandit, budget, seed)
         draws += len(literal)
-        assert trajectory(POLICIES[label], bandit, budget, seed, len(literal)) == literal
+        assert trajectory({**POLICIES, **UNIT}[label], bandit, budget, seed, len(literal)) == literal
     assert draws > 200
 
 
@@ -137,7 +172,7 @@ def test_pull_for_pull(label):
 def test_the_lazy_and_the_literal_choice_agree(seed, K, budget, low, spread, label):
     bandit = instance(np.random.default_rng(seed), K, low, low + spread)
     literal = literal_trajectory(LITERAL[label], bandit, budget, seed, samples=10_000)
-    _, run = play(POLICIES[label], bandit, budget, seed)
+    _, run = play({**POLICIES, **UNIT}[label], bandit, budget, seed)
     assert run.state.n.tolist() == np.bincount(literal, minlength=K).tolist()
 
 
@@ -313,7 +348,7 @@ def test_epsilon_too_small_is_told_not_raised():
 
 # ---- hard budgets -----------------------------------------------------------------------------------
 
-EVERYONE = {**POLICIES, **INDICES}
+EVERYONE = {**POLICIES, **UNIT, **INDICES}
 
 
 @pytest.mark.parametrize("label", EVERYONE)
@@ -338,7 +373,7 @@ def test_a_budget_below_every_cost_means_no_pull():
 def test_exact_fit():
     # Costs 1 and 2 into 7: everything is spent to the last unit.
     bandit = bandit_of([1.0, 2.0], [0.5, 0.5])
-    assert (cb.simulate(POLICIES, bandit, cb.HardBudget(7), 20).spent[:, :, -1] == 7).all()
+    assert (cb.simulate({**POLICIES, **UNIT}, bandit, cb.HardBudget(7), 20).spent[:, :, -1] == 7).all()
 
 
 def test_lazy_scan_is_full_scan_under_a_hard_budget():
@@ -383,11 +418,27 @@ def test_the_filling_ends_where_rounding_leaves_room_for_one_more():
     assert arms[0] == 0 and counts[0] == 3807 and budget - 3807 * cost[0] >= cost[0]
 
 
-@pytest.mark.parametrize("policy", [cb.KUBE(), cb.FractionalKUBE(), cb.EpsilonFirst(0.1)])
+@pytest.mark.parametrize("policy", [cb.KUBE(), cb.FractionalKUBE(), cb.EpsilonFirst(0.1), cb.KLUCB(),
+                                    cb.KnownCostTS()])
 def test_policies_that_need_known_costs_say_so(policy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Bernoulli(0.5)] * 2)
     with pytest.raises(ValueError, match=r"must know every cost in advance|needs HardBudget"):
         cb.simulate({"p": policy}, bandit, cb.Budget(10))
+
+
+@pytest.mark.parametrize("make", [cb.KLUCB, cb.KnownCostTS])
+def test_rewards_beyond_their_scale_are_refused(make):
+    bandit = known([7.0, 3.0], cb.Discrete((0, 30), (0.5, 0.5)), SMALL)
+    assert cb.simulate({"p": make(30.0)}, bandit, cb.HardBudget(50), 2).spent.min() > 0
+    with pytest.raises(ValueError, match=r"reward support = \(0.0, 30.0\): policy 'p' .* rewards in \(0\.0, 29\.0\)"):
+        cb.simulate({"p": make(29)}, bandit, cb.HardBudget(50))
+
+
+@pytest.mark.parametrize("make", [cb.KLUCB, cb.KnownCostTS])
+def test_a_common_factor_of_rewards_and_their_scale_changes_nothing(make):
+    plain, scaled = (cb.simulate({"p": make(4.0**k)}, known([7.0, 3.0], *[cb.Discrete((0, x * 4**k), (0.5, 0.5))
+                                 for x in (1.0, 0.5)]), cb.HardBudget(5000), 5) for k in (0, 2))
+    assert np.array_equal(plain.pulls, scaled.pulls)
 
 
 def test_a_cost_of_zero_is_refused():
@@ -402,7 +453,7 @@ def test_epsilon_must_be_between_0_and_1(epsilon):
         cb.EpsilonFirst(epsilon)
 
 
-@pytest.mark.parametrize("make", [cb.KUBE, cb.FractionalKUBE, cb.HardBudget])
+@pytest.mark.parametrize("make", [cb.KUBE, cb.FractionalKUBE, cb.HardBudget, cb.KLUCB, cb.KnownCostTS])
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), inf, "a"])
 def test_scale_and_budget_must_be_positive(make, bad):
     with pytest.raises(ValueError, match="must be a finite number above 0"):

@@ -1,0 +1,245 @@
+"""Thompson sampling over known costs: the law of few draws, against the definition's by quadrature."""
+
+import inspect
+from functools import cache, partial
+from math import inf
+
+import chains
+import mpmath
+import numba as nb
+import numpy as np
+import pytest
+from reference import digest, in_plain_python
+from scipy.stats import beta, binom
+
+import costbandits as cb
+from costbandits.checks import rounding
+from costbandits.engine.state import new_record
+from costbandits.engine.thinning import CLOCK
+from costbandits.policies import known_cost_ts as ts
+
+ALARM = 1e-6        # of a false alarm
+
+
+class Law:
+    """How likely each arm has the largest score, by Gauss's rule on panels of R in [0, 1]; k's ends where j's is 1."""
+
+    def __init__(self, costs, panels=24, order=24):
+        nodes, weights = np.polynomial.legendre.leggauss(order)
+        self.costs, self.nodes, self.weights = costs, [], []
+        for own in costs:
+            ends = np.union1d(np.linspace(0, 1, panels + 1), [own / cost for cost in costs if cost > own])
+            half = np.diff(ends)[:, None] / 2
+            self.nodes.append((ends[:-1, None] + half * (1 + nodes)).ravel())
+            self.weights.append((half * weights).ravel())
+        self.density, self.below = cache(self.density), cache(self.below)
+
+    def density(self, k, posterior):
+        return self.weights[k] * beta.pdf(self.nodes[k], *posterior)
+
+    def below(self, j, posterior, k):
+        return beta.cdf(self.nodes[k] * self.costs[j] / self.costs[k], *posterior)
+
+    def __call__(self, posteriors, fits):
+        found = np.zeros(len(self.costs))
+        for k in fits:
+            rivals = [self.below(j, posteriors[j], k) for j in fits if j != k]
+            found[k] = np.sum(self.density(k, posteriors[k]) * np.prod(rivals, axis=0))
+        assert abs(found.sum() - 1) < 1e-9
+        return found
+
+
+# ---- a round --------------------------------------------------------------------------------------
+
+# Posteriors (successes + 1, failures + 1), costs, the leader and theta: events are as frequent as may be.
+FROZEN = {"two": ([(30, 12), (14, 16)], [1.0, 1.0], 0, 0.61), "order": ([(14, 16), (30, 12)], [1.0, 1.0], 1, 0.61),
+          "costs": ([(60, 140), (100, 100), (9, 30)], [0.5, 1.5, 0.75], 0, 0.53),
+          "expensive": ([(20, 10), (90, 10)], [1.0, 3.0], 0, 0.56),
+          "several": ([(4, 16), (60, 25), (4, 16), (3, 4), (4, 16)], [1.0, 1.0, 0.75, 2.0, 0.9], 1, 0.64)}
+
+
+def frozen(case, candidate, rounds=100_000):
+    """How often each arm is pulled if nothing is learned."""
+    posteriors, costs, leader, theta = FROZEN[case]
+    arms, clock, rng = np.zeros((ts.RATE + 1, len(costs))), new_record(CLOCK), np.random.default_rng(3)
+    arms[ts.A], arms[ts.N] = np.array(posteriors).T[0], np.sum(posteriors, axis=1)
+    arms[ts.COST], arms[ts.LEVEL], pulls = costs, theta * np.array(costs), np.zeros(len(costs), int)
+    for k in range(len(costs)):
+        ts.measure(k, -1 if k == leader else 1, arms)
+    arms[ts.RATE] = arms[ts.CHANCE] * np.where(np.arange(len(costs)) == leader, 1.4, 1.0)
+    clock.arm, clock.rate = leader, arms[ts.RATE].sum()
+    assert 0.2 < clock.rate < 1
+    often = rng.binomial(rounds, clock.rate)
+    pulls[leader] += rounds - often
+    for _ in range(often):
+        pulls[candidate(clock, arms, rng)] += 1
+    return pulls
+
+
+def law_of(case):
+    posteriors, costs, *_ = FROZEN[case]
+    return Law(costs)(posteriors, range(len(costs)))
+
+
+@pytest.mark.parametrize("case", FROZEN)
+@pytest.mark.slow
+def test_rounds_follow_the_law_of_frozen_posteriors(case):
+    assert chains.pearson(frozen(case, ts.candidate), law_of(case)) > ALARM
+
+
+@pytest.mark.parametrize("case", FROZEN)
+def test_leader_and_threshold_make_candidates_rare(case):
+    """Once as much was seen as a thousand of these pulls would show."""
+    posteriors, costs, leader, _ = FROZEN[case]
+    arms, clock = np.zeros((ts.RATE + 1, len(costs))), new_record(CLOCK)
+    arms[ts.A], arms[ts.N] = 1000 * np.array(posteriors).T[0], 1000 * np.sum(posteriors, axis=1)
+    arms[ts.COST] = costs
+    ts.prepare(0, arms, clock, np.random.default_rng(0))
+    assert clock.arm == leader and 0 < clock.rate < 0.01
+    assert arms[ts.RATE, leader] > arms[ts.CHANCE, leader]
+    arms[ts.A], arms[ts.N] = 1.0, 2.0
+    ts.prepare(0, arms, clock, np.random.default_rng(0))
+    assert clock.arm == ts.ALL and clock.until == ts.MOMENT
+
+
+FAULTS = {"an earlier event is ignored": ("if k < first and", "if k < 0 and"),
+          "all that ring are kept": ("or (x / h)**-s <= rng.random()", ""),
+          "the other side": ("(x < h) != (first == leader)", "(x < h) == (first == leader)"),
+          "the cap for the chance": ("u >= arms[CHANCE, first]", "u >= inf"),
+          "the posterior for the tilted one": ("rng.beta(a + s, n - a)", "rng.beta(a, n - a)")}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.slow
+def test_errors_change_the_law_of_rounds(fault):
+    source = inspect.getsource(getattr(ts.candidate, "py_func", ts.candidate)).partition("\n")[2]
+    assert FAULTS[fault][0] in source
+    names = {**vars(ts), "inf": inf}
+    exec(source.replace(*FAULTS[fault]), names)
+    wrong = nb.njit(error_model="numpy")(names["candidate"])
+    assert min(chains.pearson(frozen(case, wrong), law_of(case)) for case in ("order", "costs")) < ALARM
+
+
+# ---- runs -----------------------------------------------------------------------------------------
+
+def coins(chances, costs):
+    return cb.Bandit([cb.Bernoulli(p) for p in chances], [cb.Constant(c) for c in costs])
+
+
+# A clear leader, pulled by blocks; an arm that cannot win; three of different costs; a fight; one that ends early.
+RUNS = {"clear": (coins((0.9, 0.2), (1.0, 1.0)), 420.0), "hopeless": (coins((0.9, 0.9), (1.0, 3.0)), 300.0),
+        "three": (coins((0.5, 0.8, 0.1), (1.0, 2.5, 0.75)), 45.0), "fight": (coins((0.5, 0.45), (1.0, 1.0)), 90.0),
+        "short": (coins((0.5, 0.9), (2.0, 5.0)), 11.0)}
+
+
+def law_of_run(bandit, budget, stacks, ended):
+    """Exact: on given stacks the pulls decide the posteriors."""
+    costs, total, law = bandit.cost_means, budget + rounding(budget), Law(bandit.cost_means)
+    won = chains.sums_of(stacks, int(budget / costs.min()) + 2)[0].astype(int)
+
+    def chances(n):
+        fits = [k for k in range(bandit.K) if np.dot(n, costs) + costs[k] <= total]
+        posteriors = [(won[k, m] + 1, m - won[k, m] + 1) for k, m in enumerate(n)]
+        return law(posteriors, fits) if fits else np.zeros(bandit.K)
+
+    return chains.law(bandit.K, chances, partial(ended, costs))
+
+
+@pytest.mark.parametrize("case", RUNS)
+@pytest.mark.slow
+def test_the_law_of_the_pulls(case):
+    """At two checkpoints, against the exact law on the same stacks."""
+    (bandit, budget), fractions = RUNS[case], (0.6, 1.0)
+    stacks, stop = chains.stacks_of(bandit), cb.HardBudget(budget)
+    found = chains.runs(cb.KnownCostTS(), bandit, stop, stacks, 5000, fractions)
+    for fraction, pulls in zip(fractions, found, strict=True):
+        def ended(costs, n, fraction=fraction):
+            return fraction < 1 and np.dot(n, costs) >= stop.due([fraction])[0]
+
+        expected = law_of_run(bandit, budget, stacks, ended)
+        assert sum(expected.values()) == pytest.approx(1, abs=1e-8)
+        assert chains.p_value(pulls, expected) > ALARM
+
+
+@pytest.mark.slow
+def test_fractional_rewards_by_the_definition():
+    """The mean pulls of each arm, with few draws and with all: six standard errors of the difference."""
+    rewards = [cb.Discrete((0, 1.5, 3), (0.3, 0.5, 0.2)), cb.TruncatedNormal(1, 1, 0, 3), cb.Beta(2, 9)]
+    for budget in (cb.HardBudget(600), cb.Budget(600)):
+        few, all_ = (cb.simulate({"p": cb.KnownCostTS(3.0, naive)}, cb.Bandit(rewards, [cb.Constant(1.0)] * 3), budget,
+                                 400, seed=int(naive)).pulls[0, :, -1].astype(float) for naive in (False, True))
+        error = np.sqrt((few.var(axis=0) + all_.var(axis=0)) / 400)
+        assert (abs(few.mean(axis=0) - all_.mean(axis=0)) < 6 * error).all() and (few[:, 0] > 64).any()
+
+
+def everything(**options):
+    """Digest of runs with counted and continuous, whole and fractional rewards, near the end of the budget, too."""
+    rewards = [cb.Discrete((0, 1.5, 3), (0.3, 0.5, 0.2)), cb.TruncatedNormal(1, 1, 0, 3), cb.Bernoulli(0.9)]
+    bandit = cb.Bandit(rewards, [cb.Constant(c) for c in (1.0, 1.3, 0.9)])
+    policies = {"TS": cb.KnownCostTS(3.0), "naive": cb.KnownCostTS(3.0, naive=True), "KL-UCB": cb.KLUCB(3.0)}
+    runs = cb.simulate(policies, bandit, cb.HardBudget(400.3), 2, checkpoints=5, **options)
+    return digest(runs.pulls, runs.rounds, runs.spent, runs.reward)
+
+
+@pytest.mark.slow
+def test_the_same_bits_in_plain_python():
+    assert in_plain_python("test_known_cost_ts", "m.everything()") == everything() == everything(n_jobs=2)
+
+
+@pytest.mark.slow
+def test_rewards_of_a_block_succeed_one_by_one():
+    """Of 64 counted rewards: those of the full scale surely, the others with their share as probability."""
+    stacks = chains.stacks_of(cb.Bandit([cb.Discrete((0, 1, 2), (0.2, 0.5, 0.3))], [cb.Constant(1.0)]))
+    outcomes, rng = stacks.outcomes(), np.random.default_rng(5)
+    assert ts.block(0, 0, 64, outcomes) == 64
+    none, half, full = outcomes.counts[0, 0, outcomes.level[0, 0], :3]
+    assert none + half + full == 64 and ts.may_fail(0, 2.0, outcomes) == none + half
+    won = np.bincount([ts.succeed(0, 2.0, outcomes, rng) - full for _ in range(20_000)], minlength=half + 1)
+    assert chains.pearson(won, binom.pmf(np.arange(half + 1), half, 0.5)) > ALARM
+
+
+@pytest.mark.parametrize("n", [3, 40, 10**6, 10**12])
+def test_the_chance_is_chernoffs_bound(n):
+    """Against 60 digits, and never below the probability itself."""
+    arms = np.zeros((ts.RATE + 1, 1))
+    for mean in (0.1, 0.5, 0.93):
+        for side in (1, -1):
+            for away in (0.5, 2.0, 5.0):
+                a, h = max(mean * n, 1.0), mean + side * away * (mean * (1 - mean) / n)**0.5
+                if not 0 < h < 1:
+                    continue
+                arms[ts.A], arms[ts.N], arms[ts.LEVEL] = a, n, h
+                ts.measure(0, side, arms)
+                s, q = arms[ts.TILT, 0], arms[ts.CHANCE, 0]
+                if q == 1.0:
+                    continue
+                with mpmath.workdps(60):
+                    s, a = mpmath.mpf(s), mpmath.mpf(a)
+                    gamma = [mpmath.loggamma(x) for x in (a + s, mpmath.mpf(n), a, n + s)]
+                    exact = mpmath.exp(gamma[0] + gamma[1] - gamma[2] - gamma[3] - s * mpmath.log(h))
+                assert s * side > 0 and abs(q / exact - 1) < 1e-8
+                assert n > 1e6 or q >= (beta.sf if side > 0 else beta.cdf)(h, float(a), n - float(a))
+
+
+def test_a_leader_learns_as_its_chance_does():
+    """After each reward the chance is the bound for the new posterior, with the same exponent and level."""
+    arms, rng = np.array([[40.0], [60.0], [1.0], [0.4], [0.0], [0.0], [1.0]]), np.random.default_rng(1)
+    ts.measure(0, -1, arms)
+    for reward in (1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0):
+        ts.learn(0, reward, 1.0, arms, rng)
+        assert arms[ts.CHANCE, 0] == pytest.approx(ts.bound(arms[ts.A, 0], arms[ts.N, 0], arms[ts.TILT, 0], 0.4), 1e-12)
+    assert arms[ts.A, 0] == 43 and arms[ts.N, 0] == 67
+
+
+@pytest.mark.slow
+def test_a_hundred_billion_are_spent_to_the_last_unit():
+    bandit = coins((0.2, 0.5, 0.7), (1.1, 2.0, 3.3))
+    runs = cb.simulate({"TS": cb.KnownCostTS()}, bandit, cb.HardBudget(1e11), 2)
+    left = 1e11 - runs.pulls[0, :, -1] @ bandit.cost_means
+    assert (-1e-3 <= left).all() and (left < 1.1 + 1e-3).all() and (runs.pulls[0, :, -1].argmax(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("bad", [0, 1, None, "yes"])
+def test_naive_is_true_or_false(bad):
+    with pytest.raises(ValueError, match=r"naive = .*: must be True or False"):
+        cb.KnownCostTS(naive=bad)
