@@ -69,7 +69,7 @@ FAR = {
 }
 EVERYONE = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "literal OPS": cb.OnePhaseSkip(time_row=False),
             "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip(), "threshold": cb.KnownMeans(),
-            "draws": cb.KnownMeans(None)}
+            "draws": cb.KnownMeans(None), "control": cb.ControlBudget(), "SUAK 8": cb.SUAK(reserve="log t / 8 omega")}
 
 
 # ---- literal transcriptions -------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Literal:
 class LiteralSUAK(Literal):
     """Algorithm 2, line by line, with the readings of N_p."""
 
-    under_use, log, counting, order = 1.0, "t", "skips", "least"
+    under_use, log, counting, order, reserve = 1.0, "t", "skips", "least", "log t / omega^2"
     phase, S_p, N_p, for_cost = 1, 0.0, 0, False
 
     def see(self, arm, reward, cost):
@@ -151,7 +151,8 @@ class LiteralSUAK(Literal):
             return self.at(24, *base)
         rho = {i: self.arms[i].rho if i < self.K else 0 for i in base}
         k, j = sorted(base, key=rho.get)                                                      # line 25
-        b = self.c * t - self.S_c - self.under_use * log(t) / omega**2                        # line 26
+        reserve = {"log t / omega^2": log(t) / omega**2, "log t / 8 omega": log(t) / (8 * omega)}[self.reserve]
+        b = self.c * t - self.S_c - self.under_use * reserve                                  # line 26
         if b > rho[j]:                                                                        # lines 27 to 34
             line, p = 28, 1 - omega
         elif b < rho[k]:
@@ -286,6 +287,23 @@ class LiteralKnown(Literal):
         return dear if dear < self.K else PASS
 
 
+class LiteralControl(Literal):
+    """The best base for the true means; B against its threshold tells the arm that spends from the one that saves."""
+
+    plan, thresholds = None, ()
+
+    def choose(self, t):
+        B, costs = self.c * t - self.S_c, [*self.bandit.cost_means, 0]
+        self.plan = self.plan or self.best(self.bandit.reward_means, costs[:-1], self.c)
+        arms = sorted(self.plan, key=lambda i: costs[i])
+        if B < 1:
+            return SKIP
+        delta = min(abs(costs[i] - self.c) for i in arms)
+        arm = arms[-1] if len(arms) == 1 or B >= 6 / delta**2 * log(max(self.T - t, 1)) else arms[0]
+        self.met.add(arm == arms[-1])
+        return arm if arm < self.K else PASS
+
+
 def literal(player, bandit, c, T, seed, upto=None, solve=inf, **reading):
     """What a literal player does, by position, up to a round or until it solved so many programs; and the player."""
     upto = upto or T
@@ -314,7 +332,8 @@ def compare(policy, player, bandit, c, T, seed=0, upto=None, solve=inf, **readin
 SUAK_READINGS = [{}, {"under_use": 0.0, "log": "T"}, {"counting": "coming", "under_use": 0.1},
                  {"counting": "needed", "order": "first", "under_use": 0.0},
                  {"counting": "needed", "log": "T", "under_use": 0.1},
-                 {"counting": "coming", "order": "first", "under_use": 0.02, "log": "T"}]
+                 {"counting": "coming", "order": "first", "under_use": 0.02, "log": "T"},
+                 {"reserve": "log t / 8 omega"}]
 
 
 @pytest.mark.parametrize("reading", SUAK_READINGS, ids=str)
@@ -329,7 +348,8 @@ def test_suak_round_for_round_while_it_is_unsure(reading):
 # Which lines of phase 2 a case meets; at line 24 an arm is best alone.
 SURE = [("three", 0, {16, 20, 30}), ("three", 1, {16, 18, 20, 28}), ("three", 2, {16, 20, 28, 30, 33}),
         ("three", 3, {16, 18, 20, 28}), ("three", 4, {16, 20, 28, 30, 33}), ("two dear", 5, {16, 20, 28, 30, 33}),
-        ("two dear", 1, {16, 18, 20, 28}), ("two cheap", 1, {20, 28}), ("all cheap", 0, {20, 24})]
+        ("two dear", 1, {16, 18, 20, 28}), ("two cheap", 1, {20, 28}), ("all cheap", 0, {20, 24}),
+        ("three", 6, {16, 20, 28, 30, 33}), ("two dear", 6, {16, 20, 28, 30, 33})]
 
 
 @pytest.mark.parametrize(("name", "reading", "lines"), SURE)
@@ -352,7 +372,8 @@ def test_a_wrong_suak_is_found_out():
 
 @pytest.mark.parametrize(("name", "reading"), [("three", {"counting": "coming"}), ("three", {"counting": "needed"}),
                                                ("three", {"order": "first"}), ("three", {"under_use": 0.0}),
-                                               ("two cheap", {"log": "T"})])
+                                               ("two cheap", {"log": "T"}),
+                                               ("three", {"reserve": "log t / 8 omega"})])
 def test_readings_of_suak_differ(name, reading):
     """In such runs: so no reading is tested by another's transcription."""
     ends = [cb.simulate({"p": cb.SUAK(**{"under_use": 0.1, **each})}, FAR[name][0], cb.AnytimeBudget(0.5, 10**8),
@@ -411,6 +432,28 @@ def test_known_means_round_for_round(threshold):
     for seed, (bandit, c) in enumerate([(FIGURE_1, 0.5), (FIGURE_2, 0.5), *FAR.values(), (random_bandit(5, 5), 0.4)]):
         said.update(compare(cb.KnownMeans, LiteralKnown, bandit, c, 500, seed, threshold=threshold)[1])
     assert said >= {SKIP, PASS, 0, 1}
+
+
+def test_control_budget_round_for_round():
+    said = set()
+    for seed, (bandit, c) in enumerate([(FIGURE_1, 0.5), (FIGURE_2, 0.5), *FAR.values(), (random_bandit(5, 5), 0.4)]):
+        player, each = compare(cb.ControlBudget, LiteralControl, bandit, c, 1500, seed)
+        assert player.met == {False, True} or len(player.plan) == 1
+        said.update(each)
+    assert said >= {SKIP, PASS, 0, 1}
+
+
+def test_control_budget_by_hand():
+    # Arms that cost 1 and 0 at c = 1/2: delta = 1/2, and the threshold 24 log(T - t) is 24 log 2 = 16.6 two rounds
+    # before the end. Until then nothing is spent, and B = t/2 grows to 10; from there to the end, with a threshold of
+    # 24 log 1 = 0, the arm that spends is pulled.
+    bandit = cb.Bandit([cb.Constant(1.0), cb.Constant(0.25)], [cb.Constant(1.0), cb.Constant(0.0)])
+    runs = cb.simulate({"c": cb.ControlBudget()}, bandit, cb.AnytimeBudget(0.5, 20), checkpoints=20)
+    assert runs.pulls[0, 0, :, 0].tolist() == [0] * 18 + [1, 2] and runs.skips[0, 0].tolist() == [1] * 20
+    # delta = min(1 - 3/4, 3/4 - 0) now: 96 log(T - t).
+    runs = cb.simulate({"c": cb.ControlBudget()}, bandit, cb.AnytimeBudget(0.75, 2000), checkpoints=2000)
+    spending, spare = np.diff(runs.pulls[0, 0, :, 0]) > 0, 0.75 * np.arange(2, 2001) - runs.spent[0, 0, :-1]
+    assert (spending == (spare >= 96 * np.log(np.maximum(np.arange(1998, -1, -1), 1)))).all() and spending.mean() > 0.5
 
 
 # ---- the best mixture -------------------------------------------------------------------------------
@@ -541,7 +584,7 @@ def test_fewer_roots_change_not_a_bit(kind):
     for seed in range(24 if kind in ("noisy", "close") else 12):
         bandit, rate, held_back = mixed_bandits(rng, kind), rng.choice([0.45, 0.5, 0.55]), rng.choice([0.0, 0.01, 1.0])
         rate, held_back = float(rate), 1.0 if kind == "close" else float(held_back)
-        stop, reading = cb.AnytimeBudget(rate, 40_000), {**SUAK_READINGS[seed % 6], "under_use": held_back}
+        stop, reading = cb.AnytimeBudget(rate, 40_000), {**SUAK_READINGS[seed % 7], "under_use": held_back}
         ends = [1, 2, 7, 500, *np.sort(rng.choice(35_000, 6, replace=False)) + 501, 40_000 - rng.integers(4000)]
         slots = (SLOTS, 1, 16)[seed % 3]
         expected, memory, drawn = all_bits(full, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
@@ -679,7 +722,8 @@ STUDY = {"bandits": FIGURE_1, "stop": cb.AnytimeBudget(0.5, 600), "replications"
 def test_nobody_passes_but_who_mixes_with_the_null_arm():
     runs = cb.simulate(EVERYONE, FAR["two dear"][0], cb.AnytimeBudget(0.5, 4000))
     passes = (runs.rounds - runs.skips - runs.pulls.sum(axis=-1))[:, 0, -1]
-    assert {label for label, count in zip(EVERYONE, passes, strict=True) if count} == {"USS", "threshold", "draws"}
+    passing = {label for label, count in zip(EVERYONE, passes, strict=True) if count}
+    assert passing == {"USS", "threshold", "draws", "control"}
 
 
 def test_neither_workers_nor_company_change_a_bit():
@@ -828,6 +872,7 @@ def test_a_horizon_beyond_max_rounds():
       for bad in (-0.1, np.nan, inf, "a", None)],
     (lambda: cb.SUAK(log="s"), r"log = 's': must be one of \('t', 'T'\)"),
     (lambda: cb.SUAK(counting="pulls"), "counting = 'pulls': must be one of .*'skips', 'coming', 'needed', 'printed'"),
+    (lambda: cb.SUAK(reserve="none"), r"reserve = 'none': must be one of \('log t / omega\^2', 'log t / 8 omega'\)"),
     (lambda: cb.SUAK(order=0), r"order = 0: must be one of \('least', 'first'\)"),
     (lambda: cb.OnePhaseSkip("3 log T"), r"radius = '3 log T': must be one of \('3logT', '3logt', '2logT'\)"),
     (lambda: cb.OnePhaseSkip(time_row=1), "time_row = 1: must be True or False")])

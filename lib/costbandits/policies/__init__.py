@@ -11,11 +11,11 @@ from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
 from .pd_bwk import PDBwK
 from .rules import tally
-from .suak import SUAK, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
+from .suak import SUAK, ControlBudget, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
 from .thompson import BTS
 
 __all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK", "UCB1",
            "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce",
-           "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownCostTS", "KnownMeans",
-           "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus",
-           "UCBSimplexSkip", "choose", "index", "tally"]
+           "ControlBudget", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownCostTS",
+           "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PDBwK", "PairwiseElimination", "PrimalDualSkip",
+           "UCBSCPlus", "UCBSimplexSkip", "choose", "index", "tally"]

@@ -123,11 +123,23 @@ class Phases(NamedTuple):
     memory: np.record
 
 
+# What is held back, and the number in it, if any; see `SUAK`.
+RESERVES = {"log t / omega^2": None, "log t / 8 omega": 8.0}
+
+
+@nb.njit(error_model="numpy")
+def held_back(under_use, divisor, log_t, omega):
+    """The part of the budget that is not to be spent yet."""
+    if divisor is None:
+        return under_use * log_t / (omega * omega)
+    return under_use * log_t / (divisor * omega)
+
+
 @rule
 def suak(t, spent, n, sums, told, settings, own, rng):
     """SUAK (Elumar et al., Algorithm 2); comments name its lines and equations."""
     c, log_t, memory = told.rate, log(t), own.memory
-    under_use, knows_T, counting, least = settings
+    under_use, knows_T, counting, least, divisor = settings
     if memory.pending >= 0.0:
         memory.S_p += spent - memory.pending
         memory.pending = -1.0
@@ -161,7 +173,7 @@ def suak(t, spent, n, sums, told, settings, own, rng):
     if j >= 0:
         # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
         cost_j, cost_k = sums[1, j] / n[j], sums[1, k] / n[k] if k < n.size else 0.0
-        b = c * t - spent - under_use * log_t / (omega * omega)
+        b = c * t - spent - held_back(under_use, divisor, log_t, omega)
         p = min(max((b - cost_k) / (cost_j - cost_k), omega), 1.0 - omega)       # lines 27 to 34
         k = j if rng.random() < p else k
     return k if k < n.size else NULL_ARM
@@ -243,7 +255,7 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
     pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     last, max_cost, ceiling, rate = limits
-    under_use, knows_T, _, _ = settings
+    under_use, knows_T, _, _, divisor = settings
     status, K, c, log_T, memory = RUNNING, n.size, told.rate, log(told.horizon), own.memory
     mean_r, mean_c, root, upper, lower = (np.zeros(K + 1), np.zeros(K + 1), np.zeros(K + 1), np.zeros(K + 1),
                                           np.zeros(K + 1))
@@ -268,7 +280,7 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
                 memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
                 chosen = low
                 if high >= 0:
-                    b = c * (t + 1) - spent - under_use * log_t / (omega * omega)
+                    b = c * (t + 1) - spent - held_back(under_use, divisor, log_t, omega)
                     p = min(max((b - mean_c[low]) / (mean_c[high] - mean_c[low]), omega), 1.0 - omega)
                     chosen = high if rng.random() < p else low
                 chosen, played, pulled = chosen if chosen < K else NULL_ARM, t + 1, -1
@@ -418,6 +430,20 @@ def knowing(t, spent, n, sums, told, settings, own, rng):
     return low if low < K else NULL_ARM
 
 
+@rule
+def control_budget(t, spent, n, sums, told, settings, own, rng):
+    """ControlBudget (Kumar and Kleinberg, 2022) of the best base, as in `ControlBudget`."""
+    c, T, K, (mu, rho) = told.rate, told.horizon, n.size, own
+    B = c * t - spent
+    if B < 1.0:
+        return SKIP
+    arm, high = bridge(mu, rho, c)
+    if high >= 0:
+        delta = min(rho[high] - c, c - rho[arm])
+        arm = high if B >= 6.0 / (delta * delta) * log(max(T - t, 1)) else arm
+    return arm if arm < K else NULL_ARM
+
+
 class Members(NamedTuple):
     """Primal-Dual's own: bounds, and which arms (null arm last) were found to be needed."""
 
@@ -475,7 +501,7 @@ class SUAK(_Anytime):
     Parameters
     ----------
     under_use : float
-        Multiplies log t / omega^2, the part of the budget that is held back.
+        Multiplies the reserve, the part of the budget that is held back.
     log : {"t", "T"}
         What stands in the radii of the bounds (8), (9): SUAK is not to know T, but there the paper prints log T.
     counting : {"skips", "coming", "needed", "printed"}
@@ -483,28 +509,34 @@ class SUAK(_Anytime):
         but line 15 is asked only while an arm is unsure; nothing, as printed.
     order : {"least", "first"}
         Which unsure arm is pulled: the least pulled, or the first.
+    reserve : {"log t / omega^2", "log t / 8 omega"}
+        The paper's; or the one that is nearly best for a known pair of arms, as an exact computation shows
+        (`cb.bounds.suak.slack_law`). A reserve of log t / 4 omega has a proof for such a pair.
 
     Examples
     --------
-    >>> cb.SUAK(counting="printed")
-    SUAK(under_use=1.0, log='t', counting='printed', order='least')
+    >>> cb.SUAK(reserve="log t / 8 omega").under_use
+    1.0
     """
 
     under_use: float = 1.0
     log: str = "t"
     counting: str = "skips"
     order: str = "least"
+    reserve: str = "log t / omega^2"
     rule = staticmethod(suak)
     loop = staticmethod(by_sketch)
 
     def __post_init__(self):
         number("under_use", self.under_use, low=0.0, allowed="must be a number, 0 or more")
-        for name, allowed in (("log", ("t", "T")), ("counting", READINGS), ("order", ("least", "first"))):
+        for name, allowed in (("log", ("t", "T")), ("counting", READINGS), ("order", ("least", "first")),
+                              ("reserve", tuple(RESERVES))):
             require(getattr(self, name) in allowed, name, getattr(self, name), f"must be one of {allowed}")
 
     @property
     def settings(self) -> tuple:
-        return float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least"
+        return (float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least",
+                RESERVES[self.reserve])
 
     def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
@@ -599,8 +631,15 @@ class UCBSimplexSkip(_Anytime):
         return Bases(*np.zeros((2, K + 1)), *np.zeros((2, K * (K + 1))), last)
 
 
+class _KnowsMeans(_Anytime):
+    """For comparison: an agent who knows all means."""
+
+    def own(self, problem: Problem) -> Bounds:
+        return Bounds(np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0))
+
+
 @dataclass(frozen=True)
-class KnownMeans(_Anytime):
+class KnownMeans(_KnowsMeans):
     """For comparison: the best base, by an agent who knows all means.
 
     The costly arm is pulled when at least `threshold` may be spent, the cheap one else. With None the arms are drawn
@@ -621,5 +660,22 @@ class KnownMeans(_Anytime):
     def settings(self) -> tuple:
         return (float(self.threshold or 0.0),)
 
-    def own(self, problem: Problem) -> Bounds:
-        return Bounds(np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0))
+
+@dataclass(frozen=True)
+class ControlBudget(_KnowsMeans):
+    """ControlBudget of Kumar and Kleinberg (2022), by an agent who knows all means and the horizon T.
+
+    The spare budget is B = c t - S, what may be spent in round t after a spending of S; a round adds c less what its
+    arm costs, the drift. If B is below 1, the round is skipped; below (6/delta^2) log(T - t) the arm of the best base
+    that saves is pulled (or the null arm, if it is that), and the one that spends else. delta is the smaller of the
+    two drifts of the base, without signs. An arm that is best alone is pulled whenever B allows it.
+
+    "Non-monotonic Resource Utilization in the Bandits with Knapsacks Problem": constant regret for known means. There
+    the null arm, which costs nothing, is pulled where a round is skipped here. The threshold is as we know it; the
+    paper's text was not at hand. Near the threshold the arms alternate: every round has to be played, as in `SUAK`.
+
+    >>> cb.ControlBudget()
+    ControlBudget()
+    """
+
+    rule = staticmethod(control_budget)
