@@ -51,7 +51,8 @@ INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 
            "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-BV1": cb.UCBBV1(),
            "Budget-UCB, told 0.01": cb.BudgetUCB(0.01, 0.5), "vUCB-BV1": cb.VUCBBV1(), "UCB1": cb.UCB1(),
            "UCB-SC+": cb.UCBSCPlus(), "UCB-B2": cb.UCBB2(), "KL-UCB-SC": cb.KLUCBSC(),
-           "KL-UCB-SC+": cb.KLUCBSC(plus=True, exploration=0.25),
+           "KL-UCB-SC+": cb.KLUCBSC(plus=True, exploration=0.25), "omega KL 1": cb.OmegaKLUCB(),
+           "omega KL 1/4": cb.OmegaKLUCB(0.25),
            "PD-BwK": cb.PDBwK(0.5), "PD-BwK, log TK": cb.PDBwK(), "mine": cb.IndexPolicy(my_index, (0.1,)),
            "mine, monotone": cb.IndexPolicy(my_index, (0.1,), monotone=True)}
 # name of a study -> policies, bandits, stop, regrets

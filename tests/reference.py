@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
-from math import inf, log, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 from scipy.optimize import brentq
@@ -26,6 +26,7 @@ FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.genera
 INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
            "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-SC+": cb.UCBSCPlus(),
            "UCB-B2": cb.UCBB2(), "KL-UCB-SC": cb.KLUCBSC(), "KL-UCB-SC+": cb.KLUCBSC(plus=True, exploration=0.5),
+           "omega KL": cb.OmegaKLUCB(0.5),
            "PD-BwK": cb.PDBwK(0.5)}
 POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True)}
 
@@ -156,6 +157,18 @@ def pd_bwk(g):
     return index
 
 
+def omega_kl(rho):
+    def index(t, arm, lam):
+        d = rho * log(t) / arm.n
+        if arm.c == 0:
+            return inf
+        upper = brentq(lambda x: kl(arm.r, x) - d, arm.r, 1 - 1e-16, xtol=1e-300) if 0 < arm.r < 1 else 1 - (
+            1 - arm.r) * exp(-d)
+        lower = brentq(lambda u: kl(arm.c, arm.c * exp(-u)) - d, 0, d / arm.c + 1, xtol=1e-300) if arm.c < 1 else d
+        return upper / (arm.c * exp(-lower))
+    return index
+
+
 class Index:
     """Each arm once, then the largest index."""
 
@@ -203,6 +216,7 @@ LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index
            "c": lambda K: Index(c_ucb), "i": lambda K: Index(i_ucb), "Budget-UCB": lambda K: Index(budget_ucb),
            "UCB-SC+": lambda K: Index(ucb_sc_plus), "UCB-B2": lambda K: Index(ucb_b2), "BTS naive": Thompson,
            "KL-UCB-SC": lambda K: Index(kl_ucb_sc(False, 1.0)), "KL-UCB-SC+": lambda K: Index(kl_ucb_sc(True, 0.5)),
+           "omega KL": lambda K: Index(omega_kl(0.5)),
            "PD-BwK": lambda K: Index(pd_bwk(0.5)),
            "b-greedy": lambda K: Greedy(lambda t, arm, lam: arm.r / arm.c if arm.c > 0 else inf)}
 

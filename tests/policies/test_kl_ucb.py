@@ -137,6 +137,63 @@ def test_the_bound_is_exact_but_for_rounding(drawn):
     assert abs(kl_ucb.upper_bound(won / n, d) / expected - 1) < 1e-14
 
 
+LOWER = {
+    # kl(1, y) = -log y; kl(1/2, y) is symmetric, log(5/4) at 1/5; kl(1/4, 1/16) = log(4)/4 + 3/4 log(12/15)
+    "full": (1.0, log(3), 1 / 3), "inside": (0.5, log(5 / 4), 1 / 5),
+    "a quarter": (0.25, 0.25 * log(4) + 0.75 * log(4 / 5), 1 / 16),
+    "nothing to explore": (0.25, 0.0, 0.25), "above one by rounding": (1.0 + 2**-52, 0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("case", LOWER)
+def test_lower_bound_by_hand(case):
+    c, d, expected = LOWER[case]
+    assert kl_ucb.lower_bound(c, d) == pytest.approx(expected, rel=2e-15)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(states)
+@example((10**9, 0.0, 1e-9, 1e-9, False))
+@example((10**9, 0.0, 1 - 1e-9, 1e-9, False))
+@example((10**9, 0.0, 1e-9, 1.0, False))
+@example((7, 0.0, 0.2, 40.0, False))
+def test_the_lower_bound_is_exact_but_for_rounding(drawn):
+    n, _, paid, t, plus = state(drawn)
+    d = log(t / n if plus else t) / n
+    assume(d > 0)
+    with mpmath.workdps(60):
+        c, few = mpmath.mpf(paid / n), mpmath.mpf(d)
+        down = root(lambda u: kl(c, c * mpmath.exp(-u)) - few, mpmath.mpf(0), few / c + 1) if paid < n else few
+        expected = c * mpmath.exp(-down)
+    # Numbers below 1 are found by their logarithms.
+    assert abs(kl_ucb.lower_bound(paid / n, d) / expected - 1) < 1e-14 * (1 + down)
+
+
+def omega(t, n, r, c, rho=1.0):
+    return cb.OmegaKLUCB.rule(t, n, n * r, n * c, n * r, n * c, 0.0, np.array([rho]))
+
+
+def test_omega_kl_ucb_by_hand():
+    # Both means 1/2, and a divergence of log(5/4): 4/5 over 1/5. Then nothing but rewards, and nothing but costs.
+    rho = 8 * log(1.25) / log(6)
+    assert omega(6, 8, 0.5, 0.5, rho) == pytest.approx(4.0, rel=1e-14)
+    assert omega(6, 8, 1.0, 0.5, rho) == pytest.approx(5.0, rel=1e-14)
+    assert omega(9, 2, 1.0, 1.0) == pytest.approx(3.0, rel=1e-14)       # t^(rho/s) after s costs of 1
+    assert omega(9, 2, 0.5, 0.0) == omega(9, 2, 0.0, 0.0) == inf
+    assert omega(1, 1, 0.5, 0.25) == 2.0
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(states)
+def test_the_index_is_a_lawful_neighbour(drawn):
+    """Its box holds the set over which KL-UCB-SC maximises, and lies within what Pinsker allows."""
+    n, won, paid, t, _ = state(drawn)
+    t, r, c = int(t) + 2, won / n, paid / n
+    half = (log(t) / n / 2) ** 0.5
+    most = min(r + half, 1.0) / (c - half) if c > half else inf
+    assert value(t, n, r, c) * (1 - 1e-13) <= omega(t, n, r, c) <= most * (1 + 1e-13)
+
+
 def test_kl_ucb_by_hand():
     # Rewards of 10 in all, over 4 pulls and a scale of 5: r = 1/2. At t = 6, a bonus of log(6)/4, for which
     # 4 x (1 - x) = exp(-2 log(6)/4) = 6^-0.5, and over the cost of 3.
@@ -163,6 +220,7 @@ def test_the_index_moves_one_way(drawn, more, share, what):
     higher = {"t": (t + more, n, r, c), "r": (t, n, r + share * (1 - r), c), "c": (t, n, r, c * (1 - share)),
               "n": (t, max(int(n * (1 - share)), 1), r, c)}[what]
     assert value(*higher, plus) >= low * (1 - LEAST)
+    assert omega(*higher) >= omega(t, n, r, c) * (1 - LEAST)
 
 
 def test_only_free_arms_have_infinite_indices():
@@ -178,19 +236,22 @@ def test_few_steps_are_enough(monkeypatch):
         won, paid = (min(int(n * rng.choice([0, 1e-6, x, 1])), n) for x in rng.random(2))
         r, c, d = won / n, max(paid, 1) / n, rng.choice([1e-9, rng.uniform(0, 40)]) / n
         with np.errstate(all="ignore"):
-            for solve, arguments in ((kl_ucb.largest_ratio, (r, c, d)), (kl_ucb.upper_bound, (r, d))):
+            for solve, arguments in ((kl_ucb.largest_ratio, (r, c, d)), (kl_ucb.upper_bound, (r, d)),
+                                     (kl_ucb.lower_bound, (c, d))):
                 assert getattr(solve, "py_func", solve)(*map(np.float64, arguments)) == solve(*arguments)
 
 
 @pytest.mark.slow
 def test_longer_runs_are_played_by_blocks():
     bandit = cb.Bandit([cb.Bernoulli(p) for p in (0.5, 0.4, 0.9)], [cb.Bernoulli(p) for p in (0.3, 0.3, 0.8)])
-    runs = cb.simulate({"KL-UCB-SC": cb.KLUCBSC(), "+": cb.KLUCBSC(plus=True)}, bandit, cb.Budget(1e11))
+    policies = {"KL-UCB-SC": cb.KLUCBSC(), "+": cb.KLUCBSC(plus=True), "omega": cb.OmegaKLUCB()}
+    runs = cb.simulate(policies, bandit, cb.Budget(1e11))
     assert (runs.rounds[:, 0, -1] > 3e11).all() and (runs.pulls[:, 0, -1].argmax(axis=1) == 0).all()
 
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: cb.KLUCBSC(plus=1), "plus = 1: must be True or False"),
+    (lambda: cb.OmegaKLUCB(0), "rho = 0: must be a finite number above 0"),
     (lambda: cb.KLUCBSC(exploration=0), "exploration = 0: must be a finite number above 0"),
     (lambda: cb.KLUCBSC(exploration="x"), "exploration = 'x': must be a finite number above 0")])
 def test_what_is_refused(make, message):

@@ -4,7 +4,7 @@ from .base import ChoosePolicy, IndexPolicy, choose, index
 from .budget_ucb import UCBBV1, VUCBBV1, BudgetUCB
 from .classics import CUCB, IUCB, MUCB, UCB1, UCBB2, BGreedy, EpsilonGreedy, UCBSCPlus
 from .cost_subsidy import CSETC, CSTS, CSUCB, BlindETC, CommitOnce, PairwiseElimination
-from .kl_ucb import KLUCB, KLUCBSC
+from .kl_ucb import KLUCB, KLUCBSC, OmegaKLUCB
 from .known_cost_ts import KnownCostTS
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
 from .linear import CB, BudgetCB
@@ -17,5 +17,5 @@ from .thompson import BTS
 __all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK", "UCB1",
            "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce",
            "ControlBudget", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownCostTS",
-           "KnownMeans", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PDBwK", "PairwiseElimination", "PrimalDualSkip",
-           "UCBSCPlus", "UCBSimplexSkip", "choose", "index", "tally"]
+           "KnownMeans", "OmegaKLUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PDBwK", "PairwiseElimination",
+           "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose", "index", "tally"]

@@ -366,8 +366,14 @@ def lemma_cases(rng: np.random.Generator, cases: int = 1000, longest: int = 2000
                                        "corrected_n", "printed", "corrected"])
 
 
-def _locks(bandit):
-    # The best arm's expected cost, and (expected reward, expected cost, ratio) of the arms that could lock it out.
+def bernoulli_rivals(bandit: Bandit) -> tuple[float, list[tuple[float, float, float]]]:
+    """The best arm's expected cost, and expected reward, expected cost and ratio of the arms that could lock it out.
+
+    Arms of a ratio above 2, and none if one of them is as good as the best; ValueError unless all are Bernoulli.
+
+    >>> bernoulli_rivals(Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.125)]))
+    (0.1, [(0.5, 0.125, 4.0)])
+    """
     _bandit_means(bandit)
     laws = (*bandit.rewards, *bandit.costs)
     require(all(isinstance(law, Bernoulli) for law in laws), "bandit", bandit, "must have Bernoulli rewards and costs")
@@ -376,7 +382,7 @@ def _locks(bandit):
     # Locking out one of two best arms costs nothing.
     if any(bandit.ratios[arm] == bandit.ratios[best] for arm in rivals):
         rivals = []
-    means = zip(bandit.reward_means, bandit.cost_means, bandit.ratios, strict=True)
+    means = zip(*(x.tolist() for x in (bandit.reward_means, bandit.cost_means, bandit.ratios)), strict=True)
     return float(bandit.cost_means[best]), [mean for arm, mean in enumerate(means) if arm in rivals]
 
 
@@ -396,7 +402,7 @@ def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     >>> round(locked_plays(trap, tau=10**6, rho=0.25), 2)
     222.22
     """
-    mu, rivals = _locks(bandit)
+    mu, rivals = bernoulli_rivals(bandit)
     tau, rho = _rounds(tau, bandit.K), positive("rho", rho)
     reach = 2 * rho * log(tau)
     plays = 0.0
@@ -419,6 +425,6 @@ def locked_exponent(bandit: Bandit, rho: float) -> float:
     >>> round(locked_exponent(trap, rho=0.25), 3)
     0.616
     """
-    mu, rivals = _locks(bandit)
+    mu, rivals = bernoulli_rivals(bandit)
     rho = positive("rho", rho)
     return float(max([0.0, *(1 + 2 * rho * log(mu) / (ceil(ratio) - 2) for *_, ratio in rivals)]))
