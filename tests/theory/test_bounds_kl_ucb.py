@@ -118,7 +118,7 @@ def test_pulls_are_above_what_is_measured_and_grow_at_the_rate(box):
     # The remainder is of the order of log^(4/5), or smaller: a thousand times the logarithm, a quarter of its share.
     shares = [bounds.pulls(PLAIN, 10**e, box=box)[1] / (e * log(10)) / bounds.rates(PLAIN, box)[1] - 1
               for e in (10**3, 10**6)]
-    assert 0 < shares[1] < 0.26 * shares[0] < 0.26
+    assert 0 < shares[1] < 0.26 * shares[0]
 
 
 def test_pulls_below_log_t_are_a_power():
@@ -136,6 +136,15 @@ def test_dependence_has_its_price():
 def test_locked_exponent_by_hand():
     assert bounds.locked_exponent(DEAR, 0.25) == pytest.approx(1 - 0.25 * log(200) / log(59))
     assert bounds.locked_exponent(DEAR, 1.0) == bounds.locked_exponent(PLAIN, 0.25) == 0.0
+
+
+def test_locked_plays_by_hand():
+    # At tau = 1000 and a = 1/4 the reach is log(5.62): s = 3 costs of 1 at h = 2, and 2 at h = 3 and 4.
+    trap = bernoulli([1.0, 0.5], [0.1, 0.1])
+    q = [(0.5 - h / 10) / (0.5 * 0.9) for h in (2, 3, 4)]
+    assert bounds.locked_plays(trap, 1000, 0.25) == pytest.approx(max(q[0] * 0.001 * 997, q[1] * 0.01 * 998, q[2] * 0.01 * 998))
+    slope = log(bounds.locked_plays(DEAR, 10**200, 0.25) / bounds.locked_plays(DEAR, 10**20, 0.25)) / log(1e180)
+    assert slope == pytest.approx(bounds.locked_exponent(DEAR, 0.25), abs=0.02)
 
 
 @given(unit, st.floats(0.05, 0.95), unit, st.floats(0.05, 0.95))

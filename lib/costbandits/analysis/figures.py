@@ -27,6 +27,8 @@ CASTS = {
     "ω*-UCB 1/4": (SKY, SOLID), "ω*-UCB 1": (SKY, DASHED),
     "m-UCB": (RED, SOLID), "c-UCB": (RED, DASHED), "i-UCB": (RED, DOTTED), "b-greedy": (GREY, MIXED),
     "Budget-UCB": (PURPLE, SOLID), "UCB-SC+": (ORANGE, SOLID), "BTS": (GREEN, SOLID), "UCB-B2": (BLACK, DENSE),
+    "KL-UCB-SC": (ORANGE, MIXED), "KL-UCB-SC+": (ORANGE, DENSE), "KL-UCB-SC 1/4": (ORANGE, SPARSE),
+    "ω-KL-UCB 1": (GREEN, SPARSE), "ω-KL-UCB 1/4": (GREEN, DENSE),
     "UCB-BV1": (PURPLE, DASHED), "vUCB-BV1": (ORANGE, DOTTED), "UCB1": (YELLOW, SOLID),
     "ε-greedy 1": (SKY, MIXED), "ε-greedy 3": (SKY, DOTTED), "ε-greedy 5": (SKY, SPARSE),
     "Budget-CB": (RED, MIXED), "Budget-CB, printed radius": (RED, SPARSE), "CB": (BLACK, DASHED),

@@ -8,7 +8,7 @@ hard to tell from the best where d_h(r, c), the least kl(r, x) + kl(c, y) with x
 rho* is what the best arm's index seldom falls below, and d_h what it takes a worse arm to reach it.
 """
 
-from math import ceil, inf, log, log1p
+from math import ceil, exp, inf, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import logit, rel_entr
 
 from ...checks import count, number, numbers, positive, require
 from ...environments.bandits import Bandit
-from .omega_ucb import bernoulli_rivals
+from .omega_ucb import bernoulli_rivals, locked_out
 
 _GRID = 400         # places at which bounds that leave a choice are tried
 
@@ -33,7 +33,7 @@ def divergence(p: ArrayLike, q: ArrayLike) -> np.ndarray:
     return np.maximum(rel_entr(p, q) + rel_entr(1 - p, 1 - q), 0.0)         # rounding may leave -1e-17
 
 
-def closest(r: ArrayLike, c: ArrayLike, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def closest(r: ArrayLike, c: ArrayLike, level: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The x >= level * y in [0, 1] with the least kl(r, x) + kl(c, y): that least, x and y.
 
     Where r < level * c, (x - r)/(1 - x) and (c - y)/(1 - y) are one number s in (0, c], and x = level y is a quadratic
@@ -43,8 +43,8 @@ def closest(r: ArrayLike, c: ArrayLike, level: float) -> tuple[np.ndarray, np.nd
     ----------
     r, c : float or array
         Mean reward in [0, 1] and mean cost in [0, 1].
-    level : float
-        Reward per unit of cost, above 0.
+    level : float or array
+        Reward per unit of cost, above 0; a number, or of the means' shape.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def closest(r: ArrayLike, c: ArrayLike, level: float) -> tuple[np.ndarray, np.nd
     [0.079, 0.6, 0.333]
     """
     r, c = np.broadcast_arrays(numbers("r", r, 0, 1, "must be in [0, 1]"), numbers("c", c, 0, 1, "must be in [0, 1]"))
-    q = 1 / positive("level", level)
+    q = 1 / numbers("level", level, 0, allowed="must be finite and above 0", above=0)
     b, e = 1 - c + (1 - r) * q, np.maximum(c - r * q, 0.0)
     root = np.sqrt(np.maximum(b * b + 4 * (1 - q) * e, 0.0))
     s = np.minimum(np.divide(2 * e, b + root, out=np.ones_like(e), where=b + root > 0), c)
@@ -194,7 +194,7 @@ def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     """1 / I_k (or 1 / J_k) at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds.
 
     0 for the best arm. With exploration log t KL-UCB-SC needs that many asymptotically (Theorem 7), and no consistent
-    policy fewer (Theorem 9).
+    policy fewer (Theorem 8).
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)
@@ -247,12 +247,24 @@ def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independe
     return found
 
 
-def locked_exponent(bandit: Bandit, a: float) -> float:
-    """The power of tau with which pulls of other arms than the best grow at least: 1 - a log(1/mu) / log h, 0 at least.
+def locked_plays(bandit: Bandit, tau: int, a: float) -> float:
+    """Theorem 9: lower bound of the expected pulls of other arms than the best, with exploration a log t.
 
-    mu is the best arm's expected cost, and h the largest integer below a rival's ratio. If the best arm's first s
-    costs are all 1, its index is at most t^(a/s), for KL-UCB-SC and for the box. Arguments and proof as in
-    `omega_ucb.locked_plays`.
+    If the best arm's first s costs are all 1, its index is at most t^(a/s), for KL-UCB-SC and for the box: it is locked
+    out after s = 1 + floor(a log(tau) / log h) pulls. The rest, and the bandit, as in `omega_ucb.locked_plays`.
+
+    >>> trap = cb.Bandit([cb.Bernoulli(1.0), cb.Bernoulli(0.5)], [cb.Bernoulli(0.1), cb.Bernoulli(0.1)])
+    >>> round(locked_plays(trap, tau=10**6, a=0.25), 2)
+    222.22
+    """
+    reach = positive("a", a) * log(count("tau", tau, low=bandit.K))
+    return locked_out(bandit, tau, reach, log, exp(reach))
+
+
+def locked_exponent(bandit: Bandit, a: float) -> float:
+    """The power of tau with which `locked_plays` grows: 1 - a log(1/mu) / log h, 0 at least.
+
+    mu is the best arm's expected cost, and h the largest integer below a rival's ratio, of the rival that gives most.
 
     >>> trap = cb.Bandit([cb.Bernoulli(1.0), cb.Bernoulli(0.96)], [cb.Bernoulli(0.005), cb.Bernoulli(0.016)])
     >>> [round(locked_exponent(trap, a), 3) for a in (1.0, 0.25)]
@@ -260,5 +272,4 @@ def locked_exponent(bandit: Bandit, a: float) -> float:
     """
     mu, rivals = bernoulli_rivals(bandit)
     a = positive("a", a)
-    levels = (ceil(ratio) - 1 for *_, ratio in rivals)
-    return float(max([0.0, *(1 + a * log(mu) / log(h) for h in levels)]))
+    return float(max([0.0, *(1 + a * log(mu) / log(ceil(ratio) - 1) for *_, ratio in rivals)]))

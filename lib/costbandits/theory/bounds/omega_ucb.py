@@ -5,6 +5,7 @@ for Bernoulli arms, Lemma 1 with its width corrected, the constant that Theorem 
 of the expected plays of wrong arms, with the power of the budget that the regret inherits from it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
 
@@ -386,6 +387,25 @@ def bernoulli_rivals(bandit: Bandit) -> tuple[float, list[tuple[float, float, fl
     return float(bandit.cost_means[best]), [mean for arm, mean in enumerate(means) if arm in rivals]
 
 
+def locked_out(bandit: Bandit, tau: int, reach: float, of_level: Callable[[int], float], highest: float) -> float:
+    """Pulls of other arms than the best, at least, where s costs of 1 lock it out; what `locked_plays` has in common.
+
+    The best arm's index stays below the level h up to round tau once s > reach / of_level(h). Above the level `highest`
+    one pull suffices: a higher one only makes it rarer that a rival keeps above it.
+
+    >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
+    >>> round(locked_out(trap, 1000, reach=2.5, of_level=lambda h: h - 1, highest=5), 2)
+    22.2
+    """
+    mu, rivals = bernoulli_rivals(bandit)
+    plays = 0.0
+    for reward, cost, ratio in rivals:
+        for h in range(2, min(ceil(ratio), floor(min(highest, 1e9)) + 1)):
+            s = 1 + floor(reach / of_level(h))
+            plays = max(plays, (reward - h * cost) / (reward * (1 - cost)) * mu**s * max(tau - s, 0))
+    return float(plays)
+
+
 def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     """Lower bound of the expected plays of arms other than the best under omega-UCB (eta = 1); ours.
 
@@ -402,16 +422,9 @@ def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     >>> round(locked_plays(trap, tau=10**6, rho=0.25), 2)
     222.22
     """
-    mu, rivals = bernoulli_rivals(bandit)
     tau, rho = _rounds(tau, bandit.K), positive("rho", rho)
     reach = 2 * rho * log(tau)
-    plays = 0.0
-    for reward, cost, ratio in rivals:
-        # Beyond reach + 1 one play suffices: a higher level only makes the second event rarer.
-        for h in range(2, min(ceil(ratio), floor(reach) + 3)):
-            s = 1 + floor(reach / (h - 1))
-            plays = max(plays, (reward - h * cost) / (reward * (1 - cost)) * mu**s * max(tau - s, 0))
-    return float(plays)
+    return locked_out(bandit, tau, reach, lambda h: h - 1, reach + 2)
 
 
 def locked_exponent(bandit: Bandit, rho: float) -> float:
