@@ -6,10 +6,10 @@ import pytest
 
 from costbandits.engine.search import ARM, NODE, SEARCH
 from costbandits.engine.state import NOW, new_record
-from costbandits.policies import cost_subsidy, suak, thompson
+from costbandits.policies import cost_subsidy, suak, subsidy_repairs, thompson
 
 RECORDS = {"NOW": NOW, "SEARCH": SEARCH, "NODE": NODE, "ARM": ARM, "SUAK": suak.MEMORY, "SPELL": cost_subsidy.SPELL,
-           "RACE": thompson.RACE, "USS": suak.LAST}
+           "LOOK": subsidy_repairs.LOOK, "RACE": thompson.RACE, "USS": suak.LAST}
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -33,7 +33,8 @@ EVERYONE = {"UCB": cb.CSUCB(0.1), "UCB, costs unknown": cb.CSUCB(0.1, "unknown")
             "Gaussian TS": cb.CSTS(0.1, "gaussian"), "TS, costs unknown": cb.CSTS(0.1, costs="unknown"),
             "naive TS": cb.CSTS(0.1, naive=True), "naive Gaussian TS": cb.CSTS(0.1, "gaussian", naive=True),
             "ETC": cb.CSETC(0.1), "ETC, costs unknown": cb.CSETC(0.1, costs="unknown"), "once": cb.CommitOnce(0.1),
-            "blind": cb.BlindETC(), "pairwise": cb.PairwiseElimination(0.1)}
+            "blind": cb.BlindETC(), "pairwise": cb.PairwiseElimination(0.1), "elimination": cb.CSElimination(0.1),
+            "VOI": cb.CSVOI(0.1)}
 
 
 def bernoulli(means, costs):
@@ -604,7 +605,8 @@ def test_policies_are_told_apart():
     policies = {**EVERYONE, "UCB 0.5": cb.CSUCB(0.5), "TS 0.5": cb.CSTS(0.5),
                 "Gaussian TS 0.5": cb.CSTS(0.5, "gaussian"), "ETC 0.5": cb.CSETC(0.5, 81), "ETC 81": cb.CSETC(0.1, 81),
                 "once 81": cb.CommitOnce(0.1, 81), "once 0.5": cb.CommitOnce(0.5, 81), "blind 90": cb.BlindETC(90),
-                "pairwise 0.5": cb.PairwiseElimination(0.5)}
+                "pairwise 0.5": cb.PairwiseElimination(0.5), "elimination 0.5": cb.CSElimination(0.5),
+                "elimination, told": cb.CSElimination(0.1, 0.5), "VOI 0.5": cb.CSVOI(0.5)}
     runs = [cb.simulate(policies, bandit, cb.Horizon(T), seed=3).pulls
             for bandit, T in ((POOR, 2000), (PAIRS["good"][0], 6000), (POLAR, 1000))]
     assert len({tuple(pulls[i].tobytes() for pulls in runs) for i in range(len(policies))}) == len(policies)
@@ -678,7 +680,7 @@ def refuse(message, policy, bandit=POLAR, stop=None):
         cb.simulate({"first": Played(), "p": policy}, bandit, stop or cb.Horizon(100))
 
 
-WITH_ALPHA = [cb.CSUCB, cb.CSTS, cb.CSETC, cb.CommitOnce, cb.PairwiseElimination]
+WITH_ALPHA = [cb.CSUCB, cb.CSTS, cb.CSETC, cb.CommitOnce, cb.PairwiseElimination, cb.CSElimination, cb.CSVOI]
 
 
 @pytest.mark.parametrize("make", WITH_ALPHA)

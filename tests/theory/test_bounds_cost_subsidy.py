@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
+from costbandits.environments.bandits import Bandit
+from costbandits.environments.distributions import Bernoulli, Constant
 from costbandits.theory.bounds import cost_subsidy as bounds
 
 pytestmark = pytest.mark.slow     # exhaustive checks
@@ -58,6 +60,46 @@ def test_theorem_2_is_lemma_1_over_the_coins():
 def test_floor_on_by_hand():
     kl = bounds.divergence(0.5, 0.6)
     assert bounds.floor_on(2, 100, 0.2, 0.4, 0.08) == pytest.approx(4 - 16 * kl / (8 * 2 * 0.46))
+
+
+@given(st.integers(1, 100), subsidy, st.floats(0.05, 0.95), st.floats(0.02, 0.9), st.floats(0.05, 0.95),
+       st.floats(0.05, 1))
+def test_the_floor_with_a_price_is_below_the_best_policy(T, alpha, share, step, weight, price):
+    p = share * (1 - alpha) / 2
+    epsilon = min(step, 0.9 * price * weight / (1 - weight)) * (1 - alpha - p) * 0.99
+    exact = bounds.bayes_regret(T, alpha, p, epsilon, weight, price)
+    assert bounds.floor_on(1, T, alpha, p, epsilon, weight, price) <= exact + 1e-12
+
+
+def test_theorem_4_floor_is_of_a_consistent_family():
+    for K, T, alpha, delta in product((1, 5), (20, 1000, 10**6), (0.05, 0.5, 0.9), (0.1, 2.0, 50.0)):
+        value, p, epsilon = bounds.theorem_4_floor(K, T, alpha, delta)
+        r = p / (1 - alpha)
+        price = min(1.0, delta * alpha * r)
+        assert value == pytest.approx(bounds.floor_on(K, T, alpha, p, epsilon, 1 / 3, price)) and value > 0
+        for better in (0, 1):
+            means = bounds.family(K, alpha, p, epsilon, better).reward_means
+            assert bounds.consistency(means, [0.0] + [price] * K) <= delta * (1 + 1e-9)
+    limit = 0.397 * (8 / 4) ** (1 / 3) * 5e14 ** (2 / 3)
+    assert bounds.theorem_4_floor(8, 10**15, 0.5, 1.0).value == pytest.approx(limit, rel=0.01)
+
+
+def test_theorem_4_repaired_by_hand():
+    # L = log 10,000 = 9.2103; C = 0.5: 6 (2 * 0.5 * L)^(1/3) 10^(8/3) = 5836.1; sqrt(81/2 * 2 * 10^4 L) = 2731.4
+    assert bounds.theorem_4_repaired(2, 10_000, 0.1, 5) == pytest.approx(5836.1 + 1 + 6 * (2731.4 + 2), rel=1e-4)
+    assert bounds.theorem_4_repaired(2, 10_000, 0.0, 5) == pytest.approx(6 * (2731.4 + 2), rel=1e-4)
+
+
+def test_theorem_4_margins_by_hand():
+    # Tolerated: 0.81. Arm 0 is 0.01 better than needed, arm 2 short by 0.31; 0.4 + 1 is what a sweep costs too much.
+    L = log(10**10)
+    quality, cost, sweeps = bounds.theorem_4_margins(bounds.counterexample(), 0.1, 10**10)
+    assert sweeps == pytest.approx(36e4 * L + 1) and cost == pytest.approx(1.4 * sweeps)
+    assert quality == pytest.approx(36 * L / 0.31 + 0.31)
+    # The border; two cheapest arms, of which the better counts.
+    assert bounds.theorem_4_margins(bounds.family(2, 0.1, 0.45, 0.05), 0.1, 100).sweeps == inf
+    twins = Bandit([Bernoulli(m) for m in (0.46, 0.48, 0.5)], [Constant(c) for c in (0.0, 0.0, 1.0)])
+    assert bounds.theorem_4_margins(twins, 0.1, 1000).sweeps == pytest.approx(36 * log(1000) / 0.03**2 + 1)
 
 
 def test_theorem_2_repaired_is_the_best_of_its_family():
@@ -306,6 +348,11 @@ def test_a_mean_at_the_tolerated_reward_is_good_enough():
     (lambda: bounds.leaves((0.5,), 0.1, 100), "means"), (lambda: bounds.leaves((0.5, 1.1), 0.1, 100), "means"),
     (lambda: bounds.sees_from("ab", 0.1), "means"), (lambda: bounds.commit_once((0.3, 0.5), 0.1, 100, 51), "pulls"),
     (lambda: bounds.consistency([0.5], [0.1, 0.2]), "costs"), (lambda: bounds.consistency([], []), "reward_means"),
+    (lambda: bounds.floor_on(1, 100, 0.0, 0.4, 0.1, price=0.0), "price"),
+    (lambda: bounds.theorem_4_floor(2, 100, 0.0, 1.0), "alpha"),
+    (lambda: bounds.theorem_4_floor(2, 100, 0.1, 0.0), "delta"),
+    (lambda: bounds.theorem_4_repaired(2, 100, 0.1, 0.0), "delta"),
+    (lambda: bounds.theorem_4_margins(bounds.counterexample(), 1.0, 100), "alpha"),
     (lambda: bounds.theorem_4(2, 100, 0.0), "delta"), (lambda: bounds.ucb_two_arms(100, 0.1, 0.0), "margin"),
 ])
 def test_bad_input_is_named(call, name):

@@ -41,6 +41,7 @@ CASTS = {
 }, {
     "CS-TS": (GREEN, SOLID), "CS-TS, Gaussian": (GREEN, DASHED), "CS-UCB": (RED, SOLID), "CS-ETC": (BLUE, SOLID),
     "commit once": (SKY, DASHED), "blind": (BLACK, DOTTED), "PE-CS": (PURPLE, SOLID),
+    "CS-elimination": (ORANGE, SOLID), "CS-VOI": (BLACK, SOLID),
 }
 POLICIES = {label: look for cast in CASTS for label, look in cast.items()}
 

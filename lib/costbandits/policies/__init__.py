@@ -12,10 +12,11 @@ from .omega_ucb import OmegaStarUCB, OmegaUCB
 from .pd_bwk import PDBwK
 from .rules import tally
 from .suak import SUAK, ControlBudget, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
+from .subsidy_repairs import CSVOI, CSElimination
 from .thompson import BTS
 
-__all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK", "UCB1",
-           "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "ChoosePolicy", "CommitOnce",
-           "ControlBudget", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE", "IndexPolicy", "KnownCostTS",
-           "KnownMeans", "OmegaKLUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip", "PDBwK", "PairwiseElimination",
-           "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose", "index", "tally"]
+__all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CSVOI", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK",
+           "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "CSElimination",
+           "ChoosePolicy", "CommitOnce", "ControlBudget", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE",
+           "IndexPolicy", "KnownCostTS", "KnownMeans", "OmegaKLUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip",
+           "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose", "index", "tally"]

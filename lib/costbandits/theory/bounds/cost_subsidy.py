@@ -1,7 +1,8 @@
 """What Sinha et al., "Multi-Armed Bandits with Cost Subsidy", promise.
 
 Theorems 1 to 4 with the constants that their proofs contain, repaired where they need it, the instances of these
-proofs, an instance on which Theorem 4 fails, and exact laws for two arms that judge them.
+proofs, an instance on which Theorem 4 fails, a floor which says that it cannot hold, and exact laws for two arms that
+judge them.
 
 Regret is quality plus cost regret, both in units of [0, 1] per round, unless a function says otherwise. In the family
 of the lower bound K is the number of expensive arms, so that there are K + 1; elsewhere it is the number of arms.
@@ -114,25 +115,27 @@ def theorem_2(K: int, horizon: int, alpha: float) -> float:
     return lemma_1(K, horizon, (1 - alpha) / 3) * 0.5 * (1 - alpha) / GUARANTEE
 
 
-def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weight: float = 0.5) -> float:
+def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weight: float = 0.5,
+             price: float = 1.0) -> float:
     """A regret that every policy has on some instance of Phi_(alpha, p, epsilon); ours, without a factory.
 
-    With w the weight of the instance without a better arm, kl the divergence of an expensive arm's two means:
-    (1 - w) epsilon T - ((1 - w) epsilon T)^2 kl / (8 K (w - (1 - w) epsilon)), negative where T is too large for so
-    large an epsilon.
+    With w the weight of the instance without a better arm, C the price of an expensive pull, kl the divergence of an
+    expensive arm's two means: (1 - w) epsilon T - ((1 - w) epsilon T)^2 kl / (8 K (w C - (1 - w) epsilon)), negative
+    where T is too large for so large an epsilon.
 
-    K, T and alpha as in `theorem_2`, p and epsilon as in `family`; the weight is in (0, 1), above epsilon / (1 +
-    epsilon).
+    K, T and alpha as in `theorem_2`, p and epsilon as in `family`; the price is in (0, 1], the weight in (0, 1), above
+    epsilon / (C + epsilon).
 
     >>> round(floor_on(K=2, horizon=1000, alpha=0.1, p=0.4, epsilon=0.05), 2)
     24.49
     """
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
     usual, better = _family_means(alpha, p, epsilon)
-    number("weight", weight, allowed="must be in (0, 1), above epsilon / (1 + epsilon)",
-           above=epsilon / (1 + epsilon), below=1)
+    number("price", price, 0, 1, "must be in (0, 1]", above=0)
+    number("weight", weight, allowed="must be in (0, 1), above epsilon / (C + epsilon)",
+           above=epsilon / (price + epsilon), below=1)
     due = (1 - weight) * epsilon * T
-    return float(due - due**2 * divergence(usual, better) / (8 * K * (weight - (1 - weight) * epsilon)))
+    return float(due - due**2 * divergence(usual, better) / (8 * K * (weight * price - (1 - weight) * epsilon)))
 
 
 class Floor(NamedTuple):
@@ -152,14 +155,24 @@ def theorem_2_repaired(K: int, horizon: int, alpha: float) -> Floor:
     >>> np.round(theorem_2_repaired(K=2, horizon=10_000, alpha=0.1), 2)
     array([210.07,   0.43,   0.04])
     """
+    return _highest_floor(K, horizon, alpha, inf)
+
+
+def _highest_floor(K, horizon, alpha, delta):
+    # Over e, with as high a price as delta-consistent costs allow (`theorem_4_floor`).
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
 
-    def at(e):
-        return floor_on(K, T, alpha, (1 - alpha) * (1 - e) / 2, (1 - alpha) * e, _WEIGHT)
+    def price(e):
+        return 1.0 if delta == inf else min(delta * alpha * (1 - e) / 2, 1.0)
 
-    # Near e^3 = K / ((1 - alpha) T), to the right of which the bound falls steeply.
-    middle = min((K / ((1 - alpha) * T)) ** (1 / 3), 0.4)
-    e = float(minimize_scalar(lambda x: -at(x), bounds=(middle / 8, min(4 * middle, 0.45)), method="bounded").x)
+    def at(e):
+        return floor_on(K, T, alpha, (1 - alpha) * (1 - e) / 2, (1 - alpha) * e, _WEIGHT, price(e))
+
+    # Near e^3 = K C / ((1 - alpha) T), to the right of which the bound falls steeply. The weight asks for (1 - alpha) e
+    # below C / 2, and C is at least half of what it is at e = 0.
+    middle = min((K * price(0.0) / ((1 - alpha) * T)) ** (1 / 3), 0.4)
+    highest = min(4 * middle, 0.45, inf if delta == inf else price(0.0) / (4 * (1 - alpha)))
+    e = float(minimize_scalar(lambda x: -at(x), bounds=(min(middle, highest) / 8, highest), method="bounded").x)
     return Floor(at(e), (1 - alpha) * (1 - e) / 2, (1 - alpha) * e)
 
 
@@ -521,6 +534,71 @@ def theorem_4(K: int, horizon: int, delta: float) -> Regrets:
     K, T = _game(K, horizon)
     root = sqrt(8 * K * T * log(T))
     return Regrets(root + K + 2 / T, positive("delta", delta) * root + K + 2 / T)
+
+
+def theorem_4_floor(K: int, horizon: int, alpha: float, delta: float) -> Floor:
+    """No policy has Theorem 4 for alpha above 0: a regret that every one has on delta-consistent instances; ours.
+
+    The family of `theorem_2_repaired` where an expensive pull costs C = min(1, delta alpha r), and r = (1 - e) / 2 is
+    the expensive arms' mean: they differ from the free arm by at least alpha r. About
+    0.397 (K C)^(1/3) ((1 - alpha) T)^(2/3) for T >> K / ((1 - alpha) C^2).
+
+    K, T as in `theorem_2_repaired`; alpha in (0, 1); delta, as in `consistency`, above 0.
+
+    >>> np.round(theorem_4_floor(K=2, horizon=10_000, alpha=0.5, delta=2), 2)
+    array([110.67,   0.24,   0.02])
+    """
+    require(share("alpha", alpha) > 0, "alpha", alpha, "must be a number in (0, 1)")
+    return _highest_floor(K, horizon, alpha, positive("delta", delta))
+
+
+def theorem_4_repaired(K: int, horizon: int, alpha: float, delta: float) -> float:
+    """What can be promised in place of Theorem 4: upper bound of `cb.CSElimination`'s quality plus cost regret; ours.
+
+    6 (K C log T)^(1/3) T^(2/3) + K C + (1 + delta) (sqrt(81/2 K T log T) + K) + 4 / T with C = min(1, delta alpha), if
+    costs are delta-consistent and the policy is told so. For alpha = 0 it is of Theorem 4's order, else of the order of
+    `theorem_4_floor` up to (log T)^(1/3) and (1 - alpha)^(2/3). Parameters as in `theorem_4`; alpha in [0, 1).
+
+    >>> round(theorem_4_repaired(K=2, horizon=10_000, alpha=0.1, delta=5))
+    22239
+    """
+    K, T = _game(K, horizon)
+    delta, price = positive("delta", delta), min(1.0, delta * share("alpha", alpha))
+    after = 6 * (K * price * log(T)) ** (1 / 3) * T ** (2 / 3) + K * price
+    return after + (1 + delta) * (sqrt(81 / 2 * K * T * log(T)) + K) + 4 / T
+
+
+class Margins(NamedTuple):
+    """Logarithmic bounds of the two regrets, `quality` and `cost`, for a policy that may explore for `sweeps`."""
+
+    quality: float
+    cost: float
+    sweeps: float
+
+
+def theorem_4_margins(bandit: Bandit, alpha: float, horizon: int) -> Margins:
+    """Logarithmic bounds of `cb.CSElimination`'s regrets on one bandit, whatever its costs; ours.
+
+    Delta_i is by how much arm i is not good enough, g by how much the best of the cheapest good enough arms is better
+    than needed, and gamma the smallest of g and the Delta_i of arms cheaper than that one. Quality: the sum of
+    36 log T / Delta_i + Delta_i over arms that are not good enough, and 2 / T. Cost: 36 log T / gamma^2 + 1 sweeps, in
+    each what all too expensive arms cost too much, and 2 / T. It holds if tau (`policies.subsidy_repairs.sweeps`) is at
+    least that many sweeps; they are infinite if g is 0. alpha is in [0, 1), the horizon at least K.
+
+    >>> two = Bandit([Bernoulli(0.7), Bernoulli(0.5)], [Constant(0.0), Constant(1.0)])
+    >>> np.round(theorem_4_margins(two, alpha=0.1, horizon=10**6))
+    array([  3826., 101503., 101503.])
+    """
+    _, T = _game(bandit.K, horizon)
+    mu, costs = bandit.reward_means, bandit.cost_means
+    short = (1 - share("alpha", alpha)) * mu.max() - mu
+    good = short <= ROUNDING * mu.max()
+    cheapest = costs[good].min()
+    gaps = [-short[good & (costs == cheapest)].min(), *short[~good & (costs < cheapest)]]
+    gamma, log_T = max(min(gaps), 0.0), log(T)
+    needed = 36 * log_T / gamma**2 + 1 if gamma > 0 else inf
+    quality, dear = np.sum(36 * log_T / short[~good] + short[~good]), np.maximum(costs - cheapest, 0).sum()
+    return Margins(float(quality) + 2 / T, float(dear * needed if dear else 0.0) + 2 / T, float(needed))
 
 
 def ucb_two_arms(horizon: int, alpha: float, margin: float) -> float:

@@ -1,0 +1,263 @@
+"""Cost subsidy, two policies of our own: one keeps a promise that CS-UCB breaks, one is for both sides of the border.
+
+`CSElimination` explores all arms that may matter equally, drops those that do not, and then pulls the cheapest that may
+be good enough; its bounds are `theory.bounds.cost_subsidy.theorem_4_repaired` and `theorem_4_margins`. `CSVOI` weighs
+what a pull is expected to lose against what may be learned from it; nothing is proved of it.
+"""
+
+from dataclasses import dataclass
+from math import ceil, erfc, exp, inf, log, pi, sqrt
+
+import numba as nb
+import numpy as np
+
+from ..checks import ROUNDING, positive, share
+from ..engine.compilation import compiled_for
+from ..engine.loops import RUNNING, Run, checkpoint, pull_many
+from ..engine.state import new_record
+from .base import choose
+from .cost_subsidy import ACTIVE, BEATEN, Arms, Terms, _Subsidy, cheapest, next_of, reward_bounds
+
+# ---- exploring with elimination ---------------------------------------------------------------------
+
+LATER = 8       # after so many pulls of an arm the next look comes with one more, after twice as many with two more
+# The arm that is pulled until some round without a look; the sweep after which the next look is due, 0 once the policy
+# has ceased to explore.
+LOOK = np.dtype([("arm", "i8"), ("until", "i8"), ("sweep", "i8")])
+
+
+def sweeps(horizon: int, K: int, price: float) -> int:
+    """How often all arms may be explored: (2 T sqrt(2 log T) / (K C))^(2/3), rounded up, and never more than T.
+
+    There K C tau + 4 T sqrt(2 log T / tau) is smallest: what tau sweeps may cost, and what may be lost after them. C,
+    the price, is by how much the cost of a pull can exceed that of the optimal arm.
+
+    >>> sweeps(10_000, 2, 1.0), sweeps(100, 2, 0.0)
+    (1226, 100)
+    """
+    if price == 0.0:
+        return horizon
+    return max(min(ceil((2.0 * horizon * sqrt(2.0 * log(horizon)) / (K * price)) ** (2 / 3)), horizon), 1)
+
+
+@nb.njit(error_model="numpy")
+def look_at(n, sums, terms, arms):
+    """New bounds of the active arms. Arms are dropped that are surely not good enough, or surely worse and no cheaper.
+
+    The arm to pull for good, if one of the cheapest that are left is surely good enough; else -1.
+    """
+    part, top, ceiling, least, arm = 1.0 - terms.alpha, 0.0, 0.0, inf, -1
+    upper, lower, price = arms.upper, arms.lower, arms.price
+    for k in range(n.size):
+        if arms.standing[k] == ACTIVE:
+            upper[k], lower[k] = reward_bounds(k, n, sums, terms.width)
+            top = max(top, lower[k])
+    for i in range(n.size):
+        out = upper[i] < part * top * (1.0 - ROUNDING)
+        for j in range(n.size):
+            out = out or (price[j] <= price[i] and lower[j] > upper[i])
+        if out:
+            arms.standing[i] = BEATEN
+    for k in range(n.size):
+        if arms.standing[k] == ACTIVE:
+            ceiling, least = max(ceiling, upper[k]), min(least, price[k])
+        else:
+            upper[k] = lower[k] = -inf
+    for k in range(n.size):
+        if arms.standing[k] == ACTIVE and price[k] == least and (arm < 0 or lower[k] > lower[arm]):
+            arm = k
+    return arm if lower[arm] >= part * ceiling * (1.0 - ROUNDING) else -1
+
+
+@nb.njit(error_model="numpy")
+def next_spell(n, sums, terms, arms, look):
+    """The next arm, and how often it is pulled before the next look."""
+    while look.sweep > 0:
+        arm = next_of(ACTIVE, look.sweep, n, arms)
+        if arm >= 0:
+            return arm, look.sweep - n[arm]
+        arm = look_at(n, sums, terms, arms)
+        if arm >= 0:
+            return arm, terms.horizon
+        later = min(look.sweep + max(1, look.sweep // LATER), terms.sweeps)
+        look.sweep = later if later > look.sweep else 0
+    if look.arm >= 0:
+        arms.upper[look.arm], arms.lower[look.arm] = reward_bounds(look.arm, n, sums, terms.width)
+    arm = cheapest(terms.alpha, arms.lower, arms.upper, arms.price)
+    return arm, max(1, n[arm] // LATER)
+
+
+@compiled_for()
+def by_looks(terms, arms, look, outcomes, state, record, limits):
+    """Pull arms for spells; between them look at what is known."""
+    n, sums, now = state
+    status, last = RUNNING, limits.last_round
+    t, spent, collected = now.rounds, now.spent, now.reward
+    while status == RUNNING:
+        going, due = True, record.due[now.checkpoint]
+        while going:
+            if t == look.until:
+                look.arm, m = next_spell(n, sums, terms, arms, look)
+                look.until = t + m
+            before = n[look.arm]
+            spent, collected = pull_many(look.arm, min(look.until, last) - t, spent, collected, due, n, sums, outcomes)
+            t += n[look.arm] - before
+            going = spent < due and t < last and n[look.arm] > before
+        status = checkpoint(look.arm, t, spent, collected, outcomes, state, record, limits)
+    return status
+
+
+@dataclass(frozen=True)
+class CSElimination(_Subsidy):
+    """Explores with elimination, then buys cheap: keeps what Theorem 4 promises as far as any policy can; ours.
+
+    The active arms are pulled equally often. At looks, after 1, 2, ... sweeps and later whenever the number of sweeps
+    has grown by an eighth, an arm with bounds mean +- beta within [0, 1], beta = sqrt(2 log T / n), is dropped if its
+    upper bound is below 1 - alpha times the largest lower bound, or below the lower bound of an arm that costs no more.
+    If a cheapest active arm's lower bound is at least 1 - alpha times the largest upper bound, it is pulled to the end.
+    After tau sweeps (`sweeps`) the cheapest active arm whose upper bound is at least 1 - alpha times the largest lower
+    bound is pulled, until its pulls have grown by an eighth, and so on. Between two looks an arm's pulls are made at a
+    stretch, so that a run may have 1e12 rounds.
+
+    Parameters
+    ----------
+    alpha : float
+        The subsidy factor, in [0, 1).
+    delta : float, optional
+        Costs of two arms differ by at most delta times as much as their mean rewards, if that is known; above 0. Then
+        C = min(delta alpha, c_max - c_min) stands in tau, else C = c_max - c_min.
+
+    Examples
+    --------
+    >>> two = cb.Bandit([cb.Bernoulli(0.7), cb.Bernoulli(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
+    >>> cb.simulate({"e": cb.CSElimination(0.1)}, two, cb.Horizon(10**9)).pulls[0, 0, -1]
+    array([999996193,      3807])
+    """
+
+    alpha: float
+    delta: float = inf
+
+    def __post_init__(self):
+        share("alpha", self.alpha)
+        if self.delta != inf:
+            positive("delta", self.delta)
+
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        price = float(np.ptp(arms.price))
+        price = price if self.delta == inf else min(price, self.delta * self.alpha)
+        look = new_record(LOOK)
+        look.arm, look.sweep = -1, 1
+        terms = terms._replace(sweeps=sweeps(terms.horizon, len(arms.price), price))
+        return run.play(by_looks, terms, arms, look)
+
+
+# ---- the value of one more look ----------------------------------------------------------------------
+
+# What the rule keeps of the arms, one row each: posterior mean and variance of the reward; the expected loss of a pull;
+# by how many standard deviations the arm falls short of the worst bar, and this deviation.
+MEAN, VARIANCE, LOSS, SHORT, SPREAD, ROWS = range(6)
+
+
+@nb.njit(error_model="numpy")
+def density(z):
+    """Of the standard normal law."""
+    return exp(-0.5 * z * z) / sqrt(2.0 * pi)
+
+
+@nb.njit(error_model="numpy")
+def below(z):
+    """Probability that a standard normal number is below z."""
+    return 0.5 * erfc(-z / sqrt(2.0))
+
+
+@nb.njit(error_model="numpy")
+def gap(i, j, keep, belief):
+    """How far arm i falls short of the bar that arm j sets, in standard deviations, and this deviation."""
+    spread = sqrt(belief[VARIANCE, i] + keep * keep * belief[VARIANCE, j])
+    return (keep * belief[MEAN, j] - belief[MEAN, i]) / spread, spread
+
+
+@nb.njit(error_model="numpy")
+def believe(n, reward, costs, order, keep, belief):
+    """Posteriors, and the expected loss of a pull of each arm: quality that is lacking, and price above the optimum."""
+    K = n.size
+    for i in range(K):
+        belief[MEAN, i] = (reward[i] + 1.0) / (n[i] + 2.0)
+        belief[VARIANCE, i] = belief[MEAN, i] * (1.0 - belief[MEAN, i]) / (n[i] + 3.0)
+    for i in range(K):
+        belief[LOSS, i], belief[SHORT, i], belief[SPREAD, i] = 0.0, -inf, 1.0
+        for j in range(K if K > 1 else 0):
+            if j != i:
+                z, spread = gap(i, j, keep, belief)
+                belief[LOSS, i] = max(belief[LOSS, i], spread * (density(z) + z * below(z)))
+                if z > belief[SHORT, i]:
+                    belief[SHORT, i], belief[SPREAD, i] = z, spread
+    for i in range(K):
+        none = 1.0                                      # probability that no cheaper arm so far is good enough
+        for place in range(K):
+            k = int(order[place])
+            if costs[k] >= costs[i]:
+                break
+            good = below(-belief[SHORT, k])
+            belief[LOSS, i] += (costs[i] - costs[k]) * none * good
+            none *= 1.0 - good
+
+
+@nb.njit(error_model="numpy")
+def worth(arm, default, n, costs, keep, belief):
+    """What one more pull of an arm, which sharpens its posterior, takes off the loss of a pull of the default."""
+    sharper = belief[VARIANCE, arm] / (n[arm] + 3.0)
+    z, spread = gap(default, arm, keep, belief)
+    gain = density(z) * keep * keep * sharper / (2.0 * spread)              # as the bar of the default
+    z, spread = belief[SHORT, arm], belief[SPREAD, arm]
+    if costs[arm] < costs[default] and z > 0.0:                             # as a cheaper arm that may be good enough
+        gain += (costs[default] - costs[arm]) * density(z) * z / spread * sharper / (2.0 * spread)
+    return gain
+
+
+@choose
+def value_of_a_look(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    """The rule of `CSVOI`; `problem` holds the costs, the arms in order of cost and the horizon."""
+    K, keep = n.size, 1.0 - params[0]
+    if t <= K:
+        return t - 1
+    costs, order, left = problem[:K], problem[K:2 * K], problem[2 * K] - t + 1.0
+    belief = memory.reshape((ROWS, K))
+    believe(n, reward, costs, order, keep, belief)
+    default = 0
+    for k in range(1, K):
+        if belief[LOSS, k] < belief[LOSS, default]:
+            default = k
+    arm, most = default, 0.0
+    for k in range(K):
+        if k != default:
+            value = left * worth(k, default, n, costs, keep, belief) - (belief[LOSS, k] - belief[LOSS, default])
+            if value > most:
+                arm, most = k, value
+    return arm
+
+
+@dataclass(frozen=True)
+class CSVOI(_Subsidy):
+    """CS-VOI, the value of one more look: for both sides of the border; ours, without a theorem.
+
+    Each arm once. Then the default is the arm whose pull is expected to lose least, quality and cost together, with
+    Beta(1, 1) posteriors, their differences taken as normal. Another arm is pulled instead if the rounds left, times
+    what one more look at it takes off the default's expected loss, exceed what its pull loses more; the arm for which
+    the difference is largest. It weighs a unit of quality like a unit of cost, and has no parameter but `alpha`, the
+    subsidy factor, in [0, 1).
+
+    A choice takes K^2 steps, and rounds cannot be skipped: each pull moves all losses, each round the value of a look,
+    and no bound of these is known that would hold for a block of pulls.
+
+    >>> cb.CSVOI(0.1)
+    CSVOI(alpha=0.1)
+    """
+
+    alpha: float
+    rule = staticmethod(value_of_a_look)
+    in_blocks = False
+
+    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
+        known = np.concatenate([arms.price, np.argsort(arms.price, kind="stable"), [terms.horizon]])
+        return run.by_choice(self.rule, known, self.parameters, np.zeros(ROWS * len(arms.price)), rng)
