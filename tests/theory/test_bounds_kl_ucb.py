@@ -142,7 +142,8 @@ def test_locked_plays_by_hand():
     # At tau = 1000 and a = 1/4 the reach is log(5.62): s = 3 costs of 1 at h = 2, and 2 at h = 3 and 4.
     trap = bernoulli([1.0, 0.5], [0.1, 0.1])
     q = [(0.5 - h / 10) / (0.5 * 0.9) for h in (2, 3, 4)]
-    assert bounds.locked_plays(trap, 1000, 0.25) == pytest.approx(max(q[0] * 0.001 * 997, q[1] * 0.01 * 998, q[2] * 0.01 * 998))
+    plays = max(q[0] * 0.001 * 997, q[1] * 0.01 * 998, q[2] * 0.01 * 998)
+    assert bounds.locked_plays(trap, 1000, 0.25) == pytest.approx(plays)
     slope = log(bounds.locked_plays(DEAR, 10**200, 0.25) / bounds.locked_plays(DEAR, 10**20, 0.25)) / log(1e180)
     assert slope == pytest.approx(bounds.locked_exponent(DEAR, 0.25), abs=0.02)
 
