@@ -26,6 +26,9 @@ from .terminal import Watcher
 
 PULSE = 0.2       # seconds between two looks at the progress
 TRACEBACK = 20    # lines of a failed cell's traceback to show
+# Seconds that a cell's outputs may come after its end; on a busy machine a few are not enough. Later is an error: the
+# notebook would be saved without them.
+LATE = {"iopub_timeout": 120, "raise_on_iopub_timeout": True}
 
 
 class NotebookFailed(Exception):
@@ -143,12 +146,12 @@ def with_papermill(source, target, parameters):
 
     return lambda kernel, on_cell: papermill.execute_notebook(
         escaped(source), escaped(target), parameters, kernel_name="python3", language="python", progress_bar=False,
-        request_save_on_cell_execute=False, km=kernel, on_cell_start=on_cell, coalesce_streams=True)
+        request_save_on_cell_execute=False, km=kernel, on_cell_start=on_cell, coalesce_streams=True, **LATE)
 
 
 def as_it_is(notebook):
     """Work for an `Execution`: the notebook object with the defaults of its parameters, without times of execution."""
     return lambda kernel, on_cell: NotebookClient(notebook, km=kernel, kernel_name="python3", record_timing=False,
-                                                  coalesce_streams=True, on_cell_start=on_cell).execute()
+                                                  coalesce_streams=True, on_cell_start=on_cell, **LATE).execute()
 
 

@@ -239,8 +239,9 @@ def test_a_failing_notebook_publishes_nothing_and_says_why(outcomes, fault, said
 def test_refreshing_executes_in_place_and_a_second_time_changes_no_byte(outcomes):
     first, second = outcomes["refreshed"], outcomes["refreshed again"]
     assert (first.status, second.status) == (0, 0), first.said
-    assert "toy: refreshed" in first.said and "toy: unchanged" in second.said
+    assert first.notebook.decode().splitlines() == second.notebook.decode().splitlines()     # says which line changed
     assert first.notebook == second.notebook and first.notebook.endswith(b"}\n")
+    assert "toy: refreshed" in first.said and "toy: unchanged" in second.said
     notebook = nbformat.reads(first.notebook.decode(), as_version=4)
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(CELLS) + 1))
