@@ -283,7 +283,7 @@ def counted_run(policy, bandit, stop):
     many = Stacks(bandit, 0, 0, order, slots=1 << 19)       # enough for hardly any node to take another one's place
     policy.play(new_run(many, stop, bandit, order), problem, stream(0, 0, POLICY))
     nodes = int((many._kept[:, :2] > 0).sum())
-    if isinstance(policy, IndexRule):
+    if isinstance(policy, IndexRule) and type(policy).play is IndexRule.play:      # KUBE plays its index in another way
         counted = Counted(policy)
         counted.play(new_run(stacks, stop, bandit, order), problem, stream(0, 0, POLICY))
         counts = [f"{number:.2g}" for number in counted.params[-2:]]
