@@ -49,6 +49,9 @@ POLICIES = {
     "UCB1": cb.UCB1(),
     "UCB-SC+": cb.UCBSCPlus(),
     "UCB-B2": cb.UCBB2(),
+    "KL-UCB-SC": cb.KLUCBSC(),
+    "omega-UCB, KL bounds": cb.OmegaKLUCB(),
+    "PD-BwK": cb.PDBwK(),
     "b-greedy": cb.BGreedy(),
     "eps-greedy": cb.EpsilonGreedy(1.0, 0.1),
     "BTS": cb.BTS(),
@@ -170,6 +173,7 @@ def knapsacks(total=1e5):
         return np.concatenate([[problem.budget], problem.cost_means])
 
     rivals = {"KUBE": cb.KUBE(), "fractional KUBE": cb.FractionalKUBE(), "epsilon-first 0.1": cb.EpsilonFirst(0.1),
+              "KL-UCB over the cost": cb.KLUCB(40.0), "TS over the cost": cb.KnownCostTS(40.0),
               "KUBE, sorting in every round": cb.ChoosePolicy(sorting_kube, memory=lambda K: 1, prepare=told)}
     yield f"{'known costs U(1, 20), B = 1e5, ns per pull':50}" + "".join(f"{f'K={K}':>10}" for K in ARMS)
     for label, policy in rivals.items():
@@ -207,14 +211,15 @@ def anytime(rounds=2_500_000):
     """An anytime budget, on the eight arms of Elumar et al., Fig. 2."""
     means = (0.35, 0.45, 0.52, 0.72, 0.84, 0.9, 0.92, 0.9), (0.25, 0.3, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85)
     bandit = cb.Bandit(*([cb.Beta(10 * m, 10 * (1 - m)) for m in side] for side in means))
-    policies = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip()}
+    policies = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip(),
+                "SUAK, log t / 8 omega": cb.SUAK(reserve="log t / 8 omega"), "ControlBudget": cb.ControlBudget()}
     yield f"{f'anytime budget, K = 8, {rounds:,} rounds, ns per round':50}"
     for label, policy in policies.items():
         cost = cost_of_a_pull(policy, lambda rng: bandit, None, 1, 1, lambda _: cb.AnytimeBudget(0.5, rounds))
         yield f"{label:50}{cost:10.0f}"
     start = time.process_time()
     cb.simulate(policies, bandit, cb.AnytimeBudget(0.5, rounds), 10, n_jobs=-1)
-    yield f"{'10 runs of all four, with sampling':50}{time.process_time() - start:10.1f} CPU-s"
+    yield f"{'10 runs of all six, with sampling':50}{time.process_time() - start:10.1f} CPU-s"
 
 
 def subsidy(rounds=100_000):
@@ -224,7 +229,8 @@ def subsidy(rounds=100_000):
         return cb.Bandit([cb.Bernoulli(p) for p in rng.uniform(0.4, 0.5, K)], [cb.Constant(c) for c in rng.random(K)])
 
     yield f"{f'cost subsidy, {rounds:,} rounds, ns per round':50}" + "".join(f"{f'K={K}':>10}" for K in (2, 10, 100))
-    policies = {"CS-UCB": cb.CSUCB(0.1), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1)}
+    policies = {"CS-UCB": cb.CSUCB(0.1), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1),
+                "CS-elimination": cb.CSElimination(0.1), "CS-VOI": cb.CSVOI(0.1)}
     for label, policy in policies.items():
         cells = [cost_of_a_pull(policy, lambda rng, K=K: arms(K), None, 2, 2, lambda _: cb.Horizon(rounds))
                  for K in (2, 10, 100)]
@@ -232,8 +238,9 @@ def subsidy(rounds=100_000):
     start = time.process_time()
     for mean in np.arange(0.3, 0.605, 0.01):
         pair = cb.Bandit([cb.Bernoulli(mean), cb.Bernoulli(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
-        cb.simulate(policies, pair, cb.Horizon(5000), 100, checkpoints=1)
-    yield f"{'100 runs of all three at each of 31 means':50}{time.process_time() - start:10.1f} CPU-s"
+        cb.simulate({label: policies[label] for label in ("CS-UCB", "CS-TS", "CS-ETC")}, pair, cb.Horizon(5000), 100,
+                    checkpoints=1)
+    yield f"{'100 runs of CS-UCB, -TS and -ETC at each of 31 means':50}{time.process_time() - start:10.1f} CPU-s"
 
 
 def sampling(leaves=3125):
@@ -298,9 +305,11 @@ def trillion():
     cheap = cb.Bandit(priced.rewards, [cb.Constant(c / 20) for c in priced.cost_means])
     families = {cb.Budget: (ten, {label: policy for label, policy in POLICIES.items() if "naive" not in label}),
                 cb.HardBudget: (priced, {"KUBE": cb.KUBE(), "fractional KUBE": cb.FractionalKUBE(),
-                                         "epsilon-first 0.1": cb.EpsilonFirst(0.1)}),
+                                         "epsilon-first 0.1": cb.EpsilonFirst(0.1), "KL-UCB over the cost": cb.KLUCB(),
+                                         "TS over the cost": cb.KnownCostTS()}),
                 cb.Horizon: (cheap, {"CS-UCB": cb.CSUCB(0.1), "CS-ETC": cb.CSETC(0.1),
-                                     "pairwise elimination": cb.PairwiseElimination(0.1)})}
+                                     "pairwise elimination": cb.PairwiseElimination(0.1),
+                                     "CS-elimination": cb.CSElimination(0.1)})}
     yield "one run with 10 arms, Bernoulli rewards (and costs, under a budget); indices, blocks: how many are evaluated"
     yield f"{'budget or horizon':30}{'seconds':>10}{'rounds':>10}{'indices':>10}{'blocks':>10}{'nodes':>10}"
     for stop, (bandit, policies) in families.items():
