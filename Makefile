@@ -28,7 +28,7 @@ QUICK = $(NOTEBOOKS:%=$(BUILD)/quick/%.done)
 DEEP = $(STUDIES:%=$(BUILD)/deep/%.done)
 UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manifest.json),,$(BUILD)/$(name).done)) \
   $(foreach name,$(STUDIES),$(if $(wildcard figures/deep/$(name)/manifest.json),,$(BUILD)/deep/$(name).done)) \
-  $(if $(and $(wildcard figures/ledger.csv),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
+  $(if $(and $(wildcard figures/ledger.csv),$(wildcard figures/claims.json),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
 RUN = $(PY) -m compendium --build $(BUILD)
 
 # Jupyter's own environment comes before whatever kernels and settings the user has.

@@ -29,6 +29,7 @@ from .project import DEEP, chapters
 from .project import claims as claims_of
 
 CLAIMS, LEDGER, REPORT, README = "claims", "figures/ledger.csv", "REPRODUCTION.md", "README.md"
+RECORDS, SCHEMA = "figures/claims.json", "figures/claims.schema.json"
 BEGIN, END = "<!-- results: written by `make all`, not by hand -->", "<!-- end of results -->"
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -37,18 +38,33 @@ QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low"
 INTRODUCTION = f"""# What holds: every claim, its numbers and its verdict
 
 A claim is judged by the interval of a statistic (95 %, corrected where several are compared) and by a region of values
-for which it holds. Regions and readings stand in [{CLAIMS}]({CLAIMS}), one file for each paper, written down before the
-runs that judge them (those of cost subsidy came with its first results at paper scale), unless they say that they were
-added or changed after a first look. An interval inside the region reproduces the claim, one outside contradicts it, one
+for which it holds. Regions and readings stand in [{CLAIMS}]({CLAIMS}), one file for each paper, written down before
+the runs that judge them. Three exceptions: those of cost subsidy came with its first results at paper scale; quick
+runs had been seen when those of Budget-UCB and KUBE were written; and what was added or changed after a first look is
+listed with its claim, for good, as *changed*. The random streams were changed once, on 23 November 2026, and with them
+verdicts that hang on chance. An interval inside the region reproduces the claim, one outside contradicts it, one
 across its border leaves it undecided. What no paper claims, but a reader would ask, is marked *ours*, judged in the
-same way and not counted among the claims. Where a paper's words allow several readings the primary one decides, and the
-others have rows of their own; a claim made for several cases holds if it holds in all of them. A *repair* puts
+same way and not counted among the claims. Where a paper's words allow several readings the primary one decides, and
+the others have rows of their own; a claim made for several cases holds if it holds in all of them. A *repair* puts
 something else in the place of what the paper says: a slip mended, a special case, a bandit fitted to its tables. It is
 judged like a reading, and does not change the verdict on the claim. *Scale* is the profile whose runs were judged:
 `paper` (`make all`), or `deep`, more replications of the same (`make deep`), which wins. The last column leads to the
 cell that judged the row, on GitHub to its notebook, where the cell has that number. The same rows as a table:
-[{LEDGER}]({LEDGER}).
+[{LEDGER}]({LEDGER}); each claim with all that is known of it: [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
+What else speaks for each contradiction: [checked twice](#checked-twice).
 """
+
+TWICE = """<a id="checked-twice"></a>
+
+## Checked twice
+
+What else than the numbers above speaks for each claim that does not hold as its paper words it. A *counterexample* is
+an instance that is worked out without playing, in rational numbers where that is possible. An *implementation* is a
+second one, which shares no code with what gave the number: for experiments, the policies were compared with it pull
+for pull, while the statistic itself is computed once. *None* says what would have to be written.
+
+| claim | verdict | second check | where |
+|---|---|---|---|"""
 
 
 def collect(root):
@@ -83,6 +99,8 @@ def collect(root):
             parts.append(rows.assign(notebook=name))
     require(parts, "ledgers", [], "there must be one or more (`make all`)")
     rows = pd.concat(parts, ignore_index=True)
+    checks = {id: claim.second_check[0] for id, claim in claims_of(root).items() if claim.second_check}
+    rows["second_check"] = rows.id.map(checks).fillna("")
     return rows[["notebook", *rows.columns.drop("notebook")]], left_out
 
 
@@ -155,7 +173,23 @@ def report(rows, claims, root):
                   f'[The notebook](notebooks/{name}.ipynb) · [its claims]({CLAIMS}/{name}.yaml)\n',
                   "| | claim | place | verdict | cases |\n|---|---|---|---|---|",
                   *(_brief(*group) for group in groups), "", *(_details(*group, cells) for group in groups)]
-    return "\n".join(parts)
+    return "\n".join([*parts, TWICE, *_checked_twice(rows, claims), ""])
+
+
+def _checked_twice(rows, claims):
+    """Lines of the table: the papers' claims that do not hold as worded, and others that were checked twice."""
+    for line in ledger.summary(rows, claims).itertuples():
+        claim = claims[line.id]
+        if claim.second_check or (line.standing in (ledger.ONLY, ledger.CONTRADICTED) and not claim.ours):
+            kind, where = claim.second_check or ("", "")
+            told = (_plain(line.verdict), kind, "<br>".join(map(_test, where.split(", "))))
+            yield f"| [{claim.id}](#{claim.id}) {_plain(claim.claim)} | {' | '.join(told)} |"
+
+
+def _test(where):
+    """A test as a link to its file, or a sentence as it is."""
+    path, _, name = where.partition("::")
+    return f"[{_plain(name)}]({path})" if name else _plain(where)
 
 
 def _brief(claim, verdict, rows):
@@ -179,6 +213,7 @@ def _details(claim, verdict, rows, cells):
         f"Judged by: {_plain(claim.statistic)}. The claim holds in {region}.\n",
         *(f"- {'repair' if name in claim.repairs else 'reading'} *{_plain(name)}*: {_plain(text)}"
           for name, text in readings.items()),
+        *(f"- changed: {_plain(text)}" for text in claim.history),
         "\n| case | reading | value [interval] | runs | scale | verdict | note | cell |",
         "|---|---|---|--:|---|---|---|--:|",
         *(_row(row, cells.get(row.cell, cells[None])) for row in rows.itertuples()),
@@ -314,7 +349,8 @@ def made(root):
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     require(begin and end, README, "", f"must have the marks {BEGIN!r} and {END!r}, in this order")
-    return {LEDGER: table, REPORT: report(rows, claims, root),
+    known = json.dumps({"version": 1, "claims": ledger.records(rows, claims)}, ensure_ascii=False, indent=1)
+    return {LEDGER: table, RECORDS: known + "\n", REPORT: report(rows, claims, root),
             README: f"{before}{BEGIN}\n\n{results(rows, claims, root)}\n{END}{after}"}, left_out
 
 

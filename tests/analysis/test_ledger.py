@@ -157,6 +157,13 @@ def test_unknown_claims_and_readings(claims, id, reading, message):
         ledger.Ledger(claims, "paper").judge(id, "", Interval(1, 1, 1), 1, reading)
 
 
+def test_history_and_second_check_are_read(tmp_path):
+    (tmp_path / "c.yaml").write_text(TEXT + "  history: [a, b]\n  second_check: {kind: none, where: a sum by hand}\n")
+    first, second = ledger.load(tmp_path / "c.yaml").values()
+    assert (first.history, first.second_check) == ((), None)
+    assert (second.history, second.second_check) == (("a", "b"), ("none", "a sum by hand"))
+
+
 @pytest.mark.parametrize("damage", ["region: [1.0, 0.0]", "margin: 3"])
 def test_bad_claims(tmp_path, damage):
     (tmp_path / "c.yaml").write_text(TEXT.replace("region: [0.8, 1.25]", damage))
@@ -170,6 +177,11 @@ def test_bad_claims(tmp_path, damage):
     (TEXT.replace("place: section 2", "place: section 2\n  place: section 3"), "key = 'place': is there twice"),
     (TEXT + "  repairs: [median]\n", r"repairs of claim X2 = \['median'\]: must be some of \[\]"),
     (TEXT + "  repairs: median\n", "repairs of claim X2 = 'median': must be some of"),
+    (TEXT + "  history: changed\n", "history of claim X2 = 'changed': must be a list of sentences"),
+    (TEXT + "  history: [1]\n", r"history of claim X2 = \[1\]: must be a list of sentences"),
+    *((TEXT + f"  second_check: {check}\n", "second_check of claim X2 = .*must have a kind, one of .*, and say where")
+      for check in ("none", "{kind: none}", "{kind: proof, where: here}", "{kind: none, where: 3}",
+                    "{kind: none, where: ''}")),
     *((TEXT.replace("[0.8, 1.25]", ends), r"region of claim X2 = .*must be \[low, high\]")
       for ends in ("[0, 1, 2]", "[0]", "3", "null", "[a, b]", "[null, 1]", "[.nan, 1]"))])
 def test_claims_that_are_no_claims(tmp_path, text, message):

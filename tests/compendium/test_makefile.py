@@ -49,7 +49,7 @@ def project(tmp_path):
     script(folder / "py", f"""case "$1" in *inputs.py) exec "{sys.executable}" "$@";; esac""" + """
         echo "$*" >> log; test ! -e broken || exit 1
         published() { mkdir -p $1; touch $1/manifest.json $1/ledger.csv; }
-        case "$*" in *compendium.report) touch README.md REPRODUCTION.md figures/ledger.csv;;
+        case "$*" in *compendium.report) touch README.md REPRODUCTION.md figures/ledger.csv figures/claims.json;;
           *"deep --among"*) published figures/deep/two;; *) published figures/one; published figures/two;; esac""")
     return folder
 
@@ -187,7 +187,7 @@ def test_the_compendium_follows_what_it_reads_and_is_made_again_if_it_is_gone(pr
     time.sleep(0.02)     # the clock of files goes in steps
     (project / change).touch()
     os.utime(project / change)
-    for made in ("REPRODUCTION.md", "figures/ledger.csv", None):
+    for made in ("REPRODUCTION.md", "figures/ledger.csv", "figures/claims.json", None):
         make(project, "all", "PY=./py")
         assert asked(project) == [COMPENDIUM]
         make(project, "all", "PY=./py")

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import claims_seen
+import jsonschema
 import nbformat
 import pytest
 import yaml
@@ -18,6 +20,7 @@ from costbandits.analysis.cell import digest
 from costbandits.analysis.statistics import Interval
 
 ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / made_book.SCHEMA).read_text())
 
 # A small project: two papers, one of which has told a story.
 
@@ -156,8 +159,9 @@ def test_the_report_has_each_row_and_leads_to_its_cell(toys):
     assert "| a | primary |  | 0 | paper | cannot be tested | missing: data |" in report
     assert r"| [O1](#O1) | O1 \*holds\* \| mostly | section &lt;1&gt; | reproduced | 1 reproduced |" in report
     assert "- reading *median*: medians" in report and "holds in [0, 1]." in report
-    links = re.findall(r"\]\(#(\w+)\)", report)
-    assert set(links) == {"omega_ucb", "kube", "O1", "O2", "K1"} == set(re.findall('<a id="(.*?)">', report))
+    links = re.findall(r"\]\(#([\w-]+)\)", report)
+    anchors = set(re.findall('<a id="(.*?)">', report))
+    assert set(links) == anchors == {"omega_ucb", "kube", "O1", "O2", "K1", "checked-twice"}
 
 
 def test_the_readme_keeps_what_is_typed_and_tells_what_was_found(toys):
@@ -179,6 +183,33 @@ def test_a_question_of_ours_is_judged_and_not_counted(toys):
     assert "2 claims of the papers and 1 question of our own, judged case by case" in readme
     assert "| [Toys](REPRODUCTION.md#omega_ucb) | 1 | 1 | 0 | 0 | 0 | 0 |" in readme
     assert r"| [O2](#O2) | *ours:* O2 \*holds" in report and report.count("*ours:*") == 1
+
+
+def test_what_was_changed_after_a_first_look_and_what_was_checked_twice_is_told(toys):
+    write_claims(O1={"history": ["The *region* was wider."]},
+                 K1={"second_check": {"kind": "counterexample", "where": "tests/it.py::test_k, tests/a.py::test_l"}})
+    assert made_book.main([]) == 0
+    report = made("REPRODUCTION.md")
+    assert report.count("- changed: The \\*region\\* was wider.") == 1
+    assert (r"| [K1](#K1) K1 \*holds\* \| mostly | contradicted | counterexample | [test\_k](tests/it.py)<br>"
+            r"[test\_l](tests/a.py) |") in report
+    assert "| [O1](#O1) O1" not in report      # reproduced, and without a second check
+    assert list(ledger.read("figures/ledger.csv").second_check) == ["", "", "counterexample"]
+
+
+def test_each_claim_is_written_with_all_that_is_known_of_it(toys):
+    write_claims(O2={"ours": True, "history": ["Added."], "region": [0.0, float("inf")]}, K1={"repairs": ["median"]})
+    rows = ledger.read("figures/omega_ucb/ledger.csv")
+    rows.loc[rows.id == "O2", "region_high"] = float("inf")
+    file_rows(rows, "figures/omega_ucb")
+    assert made_book.main([]) == 0
+    known = json.loads(made("figures/claims.json"))
+    jsonschema.validate(known, SCHEMA)
+    first, second, third = known["claims"]
+    assert (first["id"], first["standing"], first["rows"][0]["estimate"]) == ("O1", "reproduced", 0.5)
+    assert (second["ours"], second["history"], second["region"]) == (True, ["Added."], [0.0, "inf"])
+    assert second["rows"][0]["estimate"] is None and second["standing"] == "cannot be tested"
+    assert third["repairs"] == ["median"] and third["readings"] == {"primary": "means", "median": "medians"}
 
 
 def test_what_holds_only_when_repaired_is_counted_as_contradicted_and_shown_as_a_repair(toys):
@@ -233,7 +264,7 @@ def test_a_check_writes_nothing_and_says_what_is_out_of_date(toys, capsys):
     assert made_book.main(["--check"]) == 1
     assert files() == before
     assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == [
-        "figures/ledger.csv", "REPRODUCTION.md", "README.md"]
+        "figures/ledger.csv", "figures/claims.json", "REPRODUCTION.md", "README.md"]
     assert made_book.main([]) == 0 and made_book.main(["--check"]) == 0
     Path("README.md").write_text(made("README.md").replace("3 claims", "4 claims"))
     assert made_book.main(["--check"]) == 1
@@ -291,7 +322,7 @@ PUBLISHED = [name for name in project.chapters(ROOT)
 
 
 def rows_of(name):
-    return COMMITTED[COMMITTED.notebook == name].drop(columns="notebook").reset_index(drop=True)
+    return COMMITTED[COMMITTED.notebook == name].drop(columns=["notebook", "second_check"]).reset_index(drop=True)
 
 
 def cells_of(name):
@@ -398,6 +429,33 @@ def test_committed_files_are_from_the_code_of_the_committed_notebook(manifest):
 def test_the_readme_and_the_report_are_up_to_date():
     assert made_book.stale(ROOT, made_book.made(ROOT)[0]) == [], "`make all` mends it"
     assert (ROOT / "REPRODUCTION.md").stat().st_size < 1_000_000
+
+
+def test_committed_claims_are_as_their_schema_says():
+    known = json.loads((ROOT / made_book.RECORDS).read_text())
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(known, SCHEMA)
+    rows = sum(len(claim["rows"]) for claim in known["claims"])
+    assert rows == len(COMMITTED) and len(known["claims"]) == COMMITTED.id.nunique()
+
+
+def test_what_changed_after_results_were_seen_is_told_for_good():
+    seen, now = json.loads(claims_seen.SEEN.read_text()), claims_seen.judged()
+    assert list(claims_seen.untold(seen, now)) == []
+    assert seen == now, "`python tests/claims_seen.py` takes in what is new"
+
+
+def test_an_untold_change_of_a_claim_is_noticed():
+    asked = {"region": ["0.0", "1.0"], "readings": [], "ours": False, "repairs": [], "history": ["a"]}
+
+    def faults(**change):
+        return list(claims_seen.untold({"X1": asked}, {"X1": asked | change}))
+
+    assert faults() == faults(region=["0.0", "2.0"], history=["a", "b"]) == []
+    assert faults(region=["0.0", "2.0"], ours=True) == [
+        "X1: region, ours changed after results were seen, and its history does not say so"]
+    assert "has changed or is gone" in faults(history=[])[0] and "has changed or is gone" in faults(history=["b"])[0]
+    assert list(claims_seen.untold({"X1": asked}, {})) == ["X1: the claim is gone"]
 
 
 # The same with deliberate faults: each is noticed.

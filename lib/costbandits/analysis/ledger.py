@@ -23,7 +23,8 @@ UNTESTABLE = "cannot be tested"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNDECIDED, UNTESTABLE)
 ONLY = "reproduced only under a reading"     # what becomes of a claim, besides the verdicts
 KEYS = {"claim", "place", "statistic", "region", "primary"}
-OPTIONAL = {"others", "repairs", "ours"}
+OPTIONAL = {"others", "repairs", "ours", "history", "second_check"}
+CHECKS = ("counterexample", "implementation", "none")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Claim:
         Which of these put something else in the place of what the paper says, and so are no readings of it.
     ours : bool
         Whether it is a question of our own, which no paper claims an answer to.
+    history : tuple of str
+        What was added or changed after a first look at results, and why; the oldest first.
+    second_check : (kind, where) or None
+        What else than the judged numbers speaks for the verdict. "counterexample": an instance worked out exactly,
+        without playing. "implementation": a second one, which shares no code with what gave the number. Where: the
+        test. Or "none", and what would have to be written.
 
     Examples
     --------
@@ -60,6 +67,8 @@ class Claim:
     others: dict[str, str]
     repairs: tuple[str, ...] = ()
     ours: bool = False
+    history: tuple[str, ...] = ()
+    second_check: tuple[str, str] | None = None
 
     def verdict(self, interval: Interval) -> str:
         """Where the interval lies with respect to the region: REPRODUCED, CONTRADICTED or UNDECIDED."""
@@ -117,8 +126,22 @@ def load(path: str | os.PathLike) -> dict[str, Claim]:
         others, repairs = entry.get("others") or {}, entry.get("repairs") or []
         require(isinstance(repairs, list) and set(repairs) <= set(others), f"repairs of claim {id}", repairs,
                 f"must be some of {list(others)}")
-        claims[id] = Claim(id, **{**entry, "region": (low, high), "others": others, "repairs": tuple(repairs)})
+        history = entry.get("history") or []
+        require(isinstance(history, list) and all(isinstance(told, str) for told in history), f"history of claim {id}",
+                history, "must be a list of sentences")
+        claims[id] = Claim(id, **{**entry, "region": (low, high), "others": others, "repairs": tuple(repairs),
+                                  "history": tuple(history), "second_check": _second_check(id, entry)})
     return claims
+
+
+def _second_check(id, entry):
+    if "second_check" not in entry:
+        return None
+    check = entry["second_check"]
+    require(isinstance(check, dict) and set(check) == {"kind", "where"} and check["kind"] in CHECKS
+            and isinstance(check["where"], str) and check["where"], f"second_check of claim {id}", check,
+            f"must have a kind, one of {CHECKS}, and say where")
+    return check["kind"], check["where"]
 
 
 def _region(ends):
@@ -249,6 +272,48 @@ def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
         lines.append({"id": id, "claim": "Ours: " * claims[id].ours + group.claim.iloc[0],
                       **_words(result, others, claims[id].repairs), "cases": cases})
     return pd.DataFrame(lines)
+
+
+def records(rows: pd.DataFrame, claims: dict[str, Claim]) -> list[dict]:
+    """Each claim with all that is known of it, as plain lists and dicts for a file of JSON, which has no infinity.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As made by `Ledger.frame`, with a column `notebook`.
+    claims : dict id -> Claim
+
+    Examples
+    --------
+    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, float("inf")), "means", others={})
+    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> _ = ledger.judge("X1", "ten arms", 0.8, 1000)
+    >>> made = cb.ledger.records(ledger.frame().assign(notebook="x"), {"X1": claim})
+    >>> made[0]["region"], made[0]["standing"], made[0]["rows"][0]["verdict"]
+    ([0.0, 'inf'], 'reproduced', 'reproduced')
+    """
+    told, made = summary(rows, claims).set_index("id"), []
+    for id, group in rows[rows.id.isin(claims)].groupby("id", sort=False):
+        claim = claims[id]
+        check = dict(zip(("kind", "where"), claim.second_check, strict=True)) if claim.second_check else None
+        made.append({
+            "id": id, "notebook": group.notebook.iloc[0], "ours": claim.ours, "claim": claim.claim,
+            "place": claim.place, "statistic": claim.statistic, "region": [_finite(end) for end in claim.region],
+            "readings": {"primary": claim.primary, **claim.others}, "repairs": list(claim.repairs),
+            "history": list(claim.history), "standing": told.standing[id], "words": told.verdict[id],
+            "second_check": check, "rows": [_record(row) for row in group.itertuples()]})
+    return made
+
+
+def _record(row):
+    return {"case": row.case, "reading": row.reading, "estimate": _finite(row.estimate), "low": _finite(row.low),
+            "high": _finite(row.high), "replications": int(row.replications), "scale": row.scale,
+            "verdict": row.verdict, "note": row.note}
+
+
+def _finite(number):
+    """The number, with the digits that a ledger's file keeps; None for NaN, and a text for an infinity."""
+    return None if np.isnan(number) else float(f"{number:.6g}") if np.isfinite(number) else str(float(number))
 
 
 def _words(result, others, repairs):
