@@ -19,7 +19,7 @@ from pathlib import Path
 
 # Parts of the book's machinery that no notebook is run with.
 IDLE = {Path("lib/compendium", f"{name}.py") for name in ("inputs", "lab", "new", "report")}
-SKELETON = Path("lib/compendium/skeleton")
+IDLE_FOLDERS = {Path("lib/compendium/skeleton"), Path("lib/compendium/site")}
 TEST = "test_thompson"      # the law of Thompson sampling, tested at length by `make deep`
 TESTED = ("environments", "engine", "policies", "studies")
 
@@ -69,7 +69,8 @@ def write(path, parts):
 def main(folder, *chapters):
     """Write all files anew that are not what they should be."""
     folder, lock = Path(folder), Path("requirements.lock")
-    library = list(lines(sorted(path for path in set(Path("lib").rglob("*.py")) - IDLE if path.parent != SKELETON)))
+    modules = {path for path in Path("lib").rglob("*.py") if path.parent not in IDLE_FOLDERS} - IDLE
+    library = list(lines(sorted(modules)))
     common = [*library, *lines([lock, *sorted(Path("data").glob("*.csv"))]),
               f"data of ads: {os.environ.get('COSTBANDITS_ADS') or 'in data, if there'}\n"]
     for name in chapters:

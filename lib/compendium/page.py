@@ -3,14 +3,15 @@
 import base64
 import importlib
 import mimetypes
+from html import escape
 
 # What the HTML page is made with. The package nbconvert itself can be imported also where its exporters cannot.
-PACKAGES = ("latex2mathml.converter", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune")
+PACKAGES = ("math_core", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune")
 
 # The usual template leaves out the alternative text of pictures, and loads scripts from elsewhere.
 HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
 {%- block html_head_js -%}{%- endblock -%}
-{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}<style>{{ resources.mathematics }}</style>{%- endblock -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock -%}
 {%- block data_png scoped -%}
 {%- set alt = 'alt="' ~ (cell.metadata.alt | escape_html) ~ '" ' if cell.metadata.alt else '' -%}
@@ -34,18 +35,28 @@ def _embedded(url, job, staged):
     return f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
 
 
+def _formula(tex, display=False):
+    """A formula, or its source where that cannot be read: a run of hours does not fail over a slip of the pen."""
+    from .mathematics import mathml
+    try:
+        return mathml(tex, display)
+    except ValueError:
+        return f"<code>{escape(tex)}</code>"
+
+
 def html(notebook, job, staged):
     """The page of an executed notebook; it needs nothing else, neither files nor a network."""
-    from latex2mathml.converter import convert
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+    from .mathematics import style
+
     class Renderer(IPythonRenderer):
         def inline_math(self, body):
-            return convert(body)
+            return _formula(body)
 
         def block_math(self, body):
-            return convert(body, display="block")
+            return _formula(body, display=True)
 
         def image(self, text, url, title=None):
             return super().image(text, _embedded(url, job, staged), title)
@@ -53,5 +64,5 @@ def html(notebook, job, staged):
     exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
     exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(text))
     exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
-    resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}}
+    resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}, "mathematics": style()}
     return exporter.from_notebook_node(notebook, resources)[0]

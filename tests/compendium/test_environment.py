@@ -119,7 +119,7 @@ def test_the_package_needs_what_its_modules_import():
 
 # All that the notebooks and the book are made with, and what is optional.
 AROUND = ("compendium", "IPython", "ipykernel", "ipywidgets", "jupyter_client", "jupyter_core", "jupyterlab",
-          "nbclient", "nbconvert", "nbformat", "papermill", "sympy", "latex2mathml", "dask", "distributed")
+          "nbclient", "nbconvert", "nbformat", "papermill", "sympy", "math_core", "dask", "distributed")
 ALONE = """
 import sys
 sys.modules.update(dict.fromkeys(sys.argv[1:]))     # None: to import it is an error

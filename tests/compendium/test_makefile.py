@@ -131,6 +131,7 @@ def works_again(project, changed):
     ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
     ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
     ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/report.py", []), ("lib/compendium/lab.py", None),
+    ("lib/compendium/site/pages.py", None),
     ("params/quick/one.yaml", None), ("params/deep/two.yaml", None), ("tests/reference.py", None)])
 def test_what_all_depends_on(project, name, again):
     found = works_again(project, lambda project: change(project / name))

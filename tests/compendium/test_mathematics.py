@@ -1,0 +1,60 @@
+"""Formulas become MathML that browsers show as TeX does; one that cannot be read is never shown as something else."""
+
+import doctest
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from compendium import mathematics, page
+from compendium.mathematics import mathml
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$`]+?)\$(?!\d)", re.DOTALL)
+XML = "<!DOCTYPE math [<!ENTITY ApplyFunction '&#x2061;'>]>"
+
+
+def formulas(path):
+    """(formula, whether it is displayed) of a notebook's prose."""
+    for cell in json.loads(path.read_text())["cells"]:
+        text = re.sub(r"```.*?```|`[^`]*`", "", "".join(cell["source"]), flags=re.DOTALL)
+        for found in FORMULA.finditer(text) if cell["cell_type"] == "markdown" else ():
+            yield found[1] or found[2], found[1] is not None
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_formula_of_a_chapter_is_well_formed(path):
+    found = [mathml(*formula) for formula in formulas(path)]
+    assert found
+    for text in found:
+        assert ElementTree.fromstring(XML + text).tag == "math"
+
+
+@pytest.mark.parametrize(("tex", "part"), [
+    (r"\bar\mu", "<mover><mi>μ</mi>"),                              # an accent that leaves room for the letter
+    (r"\Big(x\Big)^2", "<msup><mrow><mo stretchy"),                 # a large parenthesis that stays large
+    (r"\big|x\big|_2", "<msub><mrow><mo stretchy"),
+    (r"S'", '<mi>S</mi><mo lspace="0" rspace="0">′</mo>'),          # a prime that is not raised twice
+    (r"\boxed{x}", '<mrow class="boxed"><mi>x</mi></mrow>'),
+    (r"\mathbb E\,\mathbf 1", "<mi>𝔼</mi>"), (r"\mathcal C", "𝒞"),
+    (r"\max_k x", "<munder>")])
+def test_what_a_browser_would_show_wrongly(tex, part):
+    assert part in mathml(tex, display=True)
+
+
+@pytest.mark.parametrize("tex", [r"\nonsense{x}", r"\frac{1}", "{x", r"\left( x"])
+def test_what_cannot_be_read(tex):
+    with pytest.raises(ValueError, match="formula = "):
+        mathml(tex)
+    assert page._formula(f"1<{tex}") == f"<code>1&lt;{tex}</code>"
+
+
+def test_the_examples():
+    assert doctest.testmod(mathematics).failed == 0
+
+
+def test_the_style_brings_its_font():
+    font = re.search(r"base64,([A-Za-z0-9+/=]+)\)", mathematics.style())
+    assert len(font[1]) > 100_000 and "d09GMg" in font[1][:8]      # "wOF2"
