@@ -35,7 +35,7 @@ RUN = $(PY) -m compendium --build $(BUILD)
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test check deep lab refresh new bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check deep lab site refresh new bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -68,6 +68,9 @@ deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replicat
 lab: $(READY)  ## JupyterLab on the notebooks
 	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks \
 	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving
+
+site: $(READY)  ## the reading site in build/site: chapters, ledger, results, library
+	@$(PY) -m compendium.site --build $(BUILD)
 
 refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(RUN) refresh

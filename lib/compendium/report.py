@@ -10,7 +10,6 @@ where it was reached, and the figures that say something (figures/<notebook>/sto
 """
 
 import argparse
-import html
 import json
 import re
 import sys
@@ -27,12 +26,14 @@ from costbandits.checks import require
 from . import cells, publication
 from .project import DEEP, chapters
 from .project import claims as claims_of
+from .typography import escaped as _text
+from .typography import plain as _plain
+from .typography import typeset as _typeset
 
 CLAIMS, LEDGER, REPORT, README = "claims", "figures/ledger.csv", "REPRODUCTION.md", "README.md"
 RECORDS, SCHEMA = "figures/claims.json", "figures/claims.schema.json"
 BEGIN, END = "<!-- results: written by `make all`, not by hand -->", "<!-- end of results -->"
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low", "region_high"]
 
 INTRODUCTION = f"""# What holds: every claim, its numbers and its verdict
@@ -317,28 +318,6 @@ def _title(root, name):
     """The first heading of a notebook."""
     cells = json.loads((Path(root) / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
     return "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ")
-
-
-def _plain(text):
-    """A text that Markdown shows as it is, on one line."""
-    return re.sub(r"([\\`*_|$~\[\]])", r"\\\1", _text(text))
-
-
-def _text(text):
-    """A text that HTML shows as it is, on one line."""
-    return html.escape(_typeset(" ".join(text.split())), quote=False)
-
-
-def _typeset(text):
-    """Numbers as they are read: 1,340 for 1.34e+03, 3.6·10⁹ for 3.6e+09, and 33 % for 33%."""
-    return re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-]\d\d)\b", _power, text))
-
-
-def _power(found):
-    digits, exponent = found[1], int(found[2])
-    if 0 <= exponent < 6:
-        return f"{float(found[0]):,.0f}"
-    return f"{digits}·10{str(exponent).translate(SUPERSCRIPTS)}"
 
 
 def made(root):

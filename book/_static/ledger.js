@@ -1,0 +1,51 @@
+// Filters and sorts the rows of the ledger; what is chosen stands in the address.
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.querySelector(".ledger-filter"), count = document.querySelector(".ledger-count");
+  const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger th")];
+  const rows = [...body.rows].map(row => ({row, data: row.dataset, words: row.textContent.toLowerCase()}));
+  const state = new URLSearchParams(location.hash.slice(1));
+  for (const key of ["paper", "verdict", "reading", "scale", "claim"]) {
+    const values = [...new Set(rows.map(each => each.data[key]))];
+    const select = form.appendChild(document.createElement("select"));
+    select.name = key;
+    select.setAttribute("aria-label", key);
+    select.append(new Option(`${key}: all`, ""), ...values.map(value => new Option(`${key}: ${value}`, value)));
+  }
+  const words = form.appendChild(document.createElement("input"));
+  Object.assign(words, {type: "search", name: "words", placeholder: "words of a row", ariaLabel: "words of a row"});
+  for (const field of form.elements) field.value = state.get(field.name) || "";
+  function show() {
+    const chosen = [...form.elements].filter(field => field.value);
+    const parts = words.value.toLowerCase().split(/\s+/);
+    for (const each of rows)
+      each.row.hidden = !chosen.every(field => field === words || each.data[field.name] === field.value)
+        || !parts.every(part => each.words.includes(part));
+    const kept = rows.filter(each => !each.row.hidden);
+    count.textContent = `${kept.length} of ${rows.length} rows, ${new Set(kept.map(each => each.row.cells[1].textContent)).size} claims`;
+    for (const field of form.elements) field.value ? state.set(field.name, field.value) : state.delete(field.name);
+    history.replaceState(null, "", "#" + state);
+  }
+  function sort() {
+    const [column, order] = (state.get("sort") || "").split("."), at = heads.findIndex(head => head.textContent === column);
+    heads.forEach((head, k) => head.ariaSort = k === at ? order : null);
+    const number = text => parseFloat(text.replace(/[[,\s]/g, ""));
+    const text = each => each.row.cells[at].textContent;
+    const compare = (a, b) => number(text(a)) - number(text(b)) || text(a).localeCompare(text(b), "en", {numeric: true});
+    if (at >= 0) body.append(...[...rows].sort((a, b) => (order === "ascending" ? 1 : -1) * compare(a, b)).map(each => each.row));
+  }
+  for (const head of heads) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.onclick = () => {
+      state.set("sort", `${head.textContent}.${head.ariaSort === "ascending" ? "descending" : "ascending"}`);
+      sort();
+      show();
+    };
+  }
+  form.onsubmit = event => event.preventDefault();
+  form.oninput = show;
+  sort();
+  show();
+});

@@ -1,0 +1,36 @@
+// Code is folded; one switch opens all of it, and is remembered. A link into something folded opens it.
+document.addEventListener("DOMContentLoaded", () => {
+  const folded = document.querySelectorAll("details.above-input, details.below-input");
+  if (folded.length) {
+    const button = document.createElement("button");
+    button.className = "btn btn-sm code-switch";
+    const set = open => {
+      folded.forEach(each => each.open = open);
+      button.textContent = open ? "hide all code" : "show all code";
+      button.setAttribute("aria-pressed", open);
+      try { localStorage.setItem("code", open ? "shown" : ""); } catch (error) { /* nothing is remembered */ }
+    };
+    let before = "";
+    try { before = localStorage.getItem("code"); } catch (error) { /* nothing was remembered */ }
+    button.onclick = () => set(button.getAttribute("aria-pressed") !== "true");
+    (document.querySelector(".article-header-buttons") || document.querySelector("main")).prepend(button);
+    set(before === "shown");
+  }
+  for (const image of document.querySelectorAll(".bd-article img")) {      // a click shows a picture alone
+    if (image.closest("a")) continue;
+    const link = document.createElement("a");
+    link.href = image.src;
+    link.setAttribute("aria-label", `the picture alone: ${image.alt}`);
+    image.replaceWith(link);
+    link.append(image);
+  }
+  const reach = () => {
+    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!place) return;
+    const below = (place.closest("p") || place).nextElementSibling;
+    for (const each of [place.closest("details"), below]) if (each && each.tagName === "DETAILS") each.open = true;
+    place.scrollIntoView();
+  };
+  addEventListener("hashchange", reach);
+  if (location.hash) reach();
+});

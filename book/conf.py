@@ -1,0 +1,34 @@
+"""How Sphinx builds the reading site. `make site` calls it; see lib/compendium/site."""
+
+project = "costbandits"
+author = "The costbandits authors"
+copyright = "The costbandits authors, MIT licence"
+html_title = "Bandits whose pulls cost something"
+language = "en"
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.bibtex",
+              "compendium.site.extension"]
+exclude_patterns = ["downloads", "_static"]
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+bibtex_bibfiles = ["references.bib"]
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+napoleon_use_param = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+add_module_names = False
+
+html_theme = "sphinx_book_theme"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {"use_download_button": False, "use_fullscreen_button": False, "show_toc_level": 2,
+                      "home_page_in_toc": True, "show_navbar_depth": 1}

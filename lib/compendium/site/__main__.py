@@ -1,0 +1,37 @@
+"""The command behind `make site`: lay out the pages, let Sphinx build them, follow every link."""
+
+import argparse
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from . import check, sources
+
+
+def main(arguments=None):
+    """The command; its exit status: 0, 1 if Sphinx has a warning or a link is dead, 2 if an input is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m compendium.site", description=__doc__.partition("\n")[0])
+    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
+    build, began = Path(parser.parse_args(arguments).build), time.monotonic()
+    from sphinx.cmd.build import build_main
+    try:
+        folder = sources.lay_out(".", build)
+    except (ValueError, OSError) as error:
+        print(f"costbandits: {error}", file=sys.stderr)
+        return 2
+    site = build / "site"
+    if build_main(["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-c", "book", "-d",
+                   str(build / "site-doctrees"), str(folder), str(site)]):
+        shutil.rmtree(build / "site-doctrees", ignore_errors=True)      # else the next build would not warn again
+        return 1
+    found = check.faults(site)
+    for fault in found:
+        print(f"costbandits: {fault}", file=sys.stderr)
+    if not found:
+        print(f"{site / 'index.html'}: the reading site, built in {time.monotonic() - began:.0f} s")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The library's public names, a page for each room; their docstrings hold the examples that the tests run."""
+
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+
+import costbandits
+
+ROOMS = {"environments": "what is played", "engine": "how it is played", "policies": "who plays",
+         "studies": "many runs", "theory": "what is promised", "analysis": "what came out"}
+
+
+def pages():
+    """Path -> text of the page of each room."""
+    found = {room: ([], []) for room in ROOMS}
+    for name in sorted(set(costbandits.__all__), key=str.lower):
+        thing = getattr(costbandits, name)
+        module = isinstance(thing, ModuleType)
+        found[(thing.__name__ if module else thing.__module__).split(".")[1]][module].append((name, thing))
+    return {f"api/{room}.md": _page(room, *parts) for room, parts in found.items()}
+
+
+def _page(room, names, modules):
+    told = "\n".join(_entry("costbandits", name, thing) for name, thing in names)
+    for name, module in modules:
+        told += _module(f"cb.{name}", module)
+    return f"# {room}: {ROOMS[room]}\n\n```{{eval-rst}}\n.. currentmodule:: costbandits\n```\n\n{told}"
+
+
+def _module(name, module):
+    """The public functions and classes of a module, or of the modules of a package, below its first paragraph."""
+    summary = (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
+    text = f"\n## {name}\n\n```{{eval-rst}}\n{summary}\n```\n\n"
+    for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        text += _module(f"{name}.{info.name}", importlib.import_module(f"{module.__name__}.{info.name}"))
+    own = {key: thing for key, thing in vars(module).items() if not key.startswith("_") and _public(thing, module)}
+    return text + "\n".join(_entry(module.__name__, key, thing) for key, thing in own.items())
+
+
+def _public(thing, module):
+    return (inspect.isfunction(thing) or inspect.isclass(thing)) and thing.__module__ == module.__name__
+
+
+def _entry(module, name, thing):
+    kind = "autoexception" if inspect.isclass(thing) and issubclass(thing, Exception) else \
+        "autoclass" if inspect.isclass(thing) else "autofunction"
+    members = "\n   :members:" * (kind == "autoclass")
+    return f"```{{eval-rst}}\n.. {kind}:: {module}.{name}{members}\n```\n"

@@ -1,0 +1,77 @@
+"""The picture of the rooms: the arrows of ARCHITECTURE.md, which a test compares with the imports, as SVG."""
+
+import re
+from html import escape
+
+DRAWN = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
+WIDTH, HEIGHT, ACROSS, UP = 132, 34, 168, 84
+
+
+def with_picture(text):
+    """A page whose mermaid diagrams are drawn, so that it needs no script."""
+    return DRAWN.sub(lambda found: f"```{{raw}} html\n{picture(found[1])}\n```", text)
+
+
+def picture(mermaid):
+    """A diagram of arrows `a --> b`, b below a; arrows that follow from others are left out."""
+    arrows = re.findall(r"^ *(\w+) --> (\w+)$", mermaid, re.MULTILINE)
+    inside = set(re.findall(r"\w+", (re.search(r"subgraph \w+\n(.*?)\n *end", mermaid, re.DOTALL) or [""] * 2)[1]))
+    below = {}
+    for upper, lower in arrows:
+        below.setdefault(upper, set()).add(lower)
+        below.setdefault(lower, set())
+    # A package stands on all of its rooms.
+    package = re.search(r"subgraph (\w+)", mermaid)
+    if package and package[1] in below:
+        below[package[1]] |= inside & set(below)
+    levels = {}
+    for name in below:
+        _level(name, below, levels)
+    places = _places(levels)
+    top = max(levels.values())
+    lines = [_arrow(places[upper], places[lower], top) for upper in below for lower in _direct(upper, below)]
+    boxes = [_box(name, place, top, name in inside) for name, place in places.items()]
+    width, height = max(x for x, _ in places.values()) + WIDTH // 2 + 8, top * UP + HEIGHT + 24
+    told = escape("; ".join(f"{name} imports {', '.join(sorted(on))}" for name, on in below.items() if on))
+    return (f'<svg class="rooms" viewBox="0 0 {width} {height}" role="img" aria-label="{told}">'
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+            f'orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>{"".join(lines + boxes)}</svg>')
+
+
+def _level(name, below, levels):
+    """How many boxes stand one upon the other below this one."""
+    if name not in levels:
+        levels[name] = max((_level(lower, below, levels) + 1 for lower in below[name]), default=0)
+    return levels[name]
+
+
+def _places(levels):
+    """The middle of each box: (across, level)."""
+    rows = {}
+    for name, level in levels.items():
+        rows.setdefault(level, []).append(name)
+    widest = max(map(len, rows.values()))
+    return {name: ((widest - len(row)) * ACROSS / 2 + k * ACROSS + WIDTH / 2 + 8, level)
+            for level, row in rows.items() for k, name in enumerate(row)}
+
+
+def _direct(name, below):
+    """What this box stands on, without what is reached by way of another."""
+    return {lower for lower in below[name] if not any(_reaches(other, lower, below) for other in below[name] - {lower})}
+
+
+def _reaches(name, goal, below):
+    return goal in below[name] or any(_reaches(lower, goal, below) for lower in below[name])
+
+
+def _arrow(upper, lower, top):
+    (x, a), (u, b) = upper, lower
+    y, v = (top - a) * UP + HEIGHT + 12, (top - b) * UP + 10
+    return f'<path class="arrow" d="M{x:.0f} {y}C{x:.0f} {y + 24} {u:.0f} {v - 26} {u:.0f} {v}" marker-end="url(#tip)"/>'
+
+
+def _box(name, place, top, inside):
+    x, level = place
+    y = (top - level) * UP + 12
+    return (f'<g class="{"room" if inside else "package"}"><rect x="{x - WIDTH / 2:.0f}" y="{y}" width="{WIDTH}" '
+            f'height="{HEIGHT}" rx="5"/><text x="{x:.0f}" y="{y + 22}">{escape(name)}</text></g>')

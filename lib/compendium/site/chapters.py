@@ -1,0 +1,108 @@
+"""A chapter as a page: the committed prose, with the outputs of `make all` where they are there."""
+
+import json
+import re
+from pathlib import Path
+
+from .. import publication
+from ..project import PUBLISHED
+from ..typography import plain
+
+FILED = re.compile(r'gallery\.add\(\s*f?"(\w+)')
+PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./figures/([^/)]+)/([^/)]+)\.(?:png|svg)\)")
+
+
+def chapter(root, name, build, links):
+    """The notebook of a chapter as the site shows it, as JSON.
+
+    Each figure stands once, as the published SVG with its data; code is folded; cells can be linked to.
+    """
+    path = Path(root) / "notebooks" / f"{name}.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    outputs = executed(path, Path(build) / f"{name}.ipynb")
+    shown = set()
+    cells = []
+    for index, cell in enumerate(notebook["cells"]):
+        cell["source"] = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
+            cells += _code(root, name, cell, _told_below(notebook["cells"][index + 1:]), shown)
+        else:
+            cell["source"] = PICTURE.sub(lambda found: _figure(root, found[2], found[3], found[1], shown),
+                                         links.rewritten(cell["source"], f"notebooks/{name}.ipynb"))
+            cells.append(cell)
+    cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
+    return json.dumps({**notebook, "cells": cells}, ensure_ascii=False)
+
+
+def executed(path, made):
+    """Outputs of the cells of an executed notebook by their ids; None if it is not there or has other code."""
+    if not made.exists():
+        return None
+    found = {cell["id"]: cell for cell in json.loads(made.read_text(encoding="utf-8"))["cells"]}
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    same = all("".join(found.get(cell["id"], {"source": ""})["source"]) == "".join(cell["source"]) for cell in cells)
+    return {id: cell.get("outputs", []) for id, cell in found.items()} if same else None
+
+
+def _code(root, name, cell, told_below, shown):
+    """A cell of code, folded, and the published figures that it has filed."""
+    metadata = cell["metadata"]
+    metadata["cell-id"] = cell["id"]
+    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-input"} - {"parameters"})
+    filed = [figure for figure in FILED.findall(cell["source"]) if _file(root, name, figure, "svg").exists()]
+    if filed or told_below:
+        cell["outputs"] = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
+    figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), shown, cell["id"]) for figure in filed)
+    return [cell, _cell(figures, cell["id"])] if figures else [cell]
+
+
+def _told_below(cells):
+    """Whether the prose up to the next code shows a published figure: then that one counts, not the cell's own."""
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            return False
+        if PICTURE.search("".join(cell["source"])):
+            return True
+    return False
+
+
+def _figure(root, name, figure, alt, shown, cell=""):
+    """A published figure as SVG with what is one click away; nothing if the page has shown it."""
+    if (name, figure) in shown:
+        return ""
+    shown.add((name, figure))
+    place = f"../figures/{name}/{figure}"
+    more = [f"[its data (CSV)]({place}.csv)"] * _file(root, name, figure, "csv").exists()
+    more += [f"[its cell](#cell-id={cell})"] * bool(cell)
+    return (f'<a id="figure-{figure}"></a>\n\n![{plain(alt)}]({place}.svg)\n\n'
+            f":::{{container}} figure-links\n{' · '.join(more)}\n:::\n")
+
+
+def _file(root, name, figure, suffix):
+    return Path(root) / "figures" / name / f"{figure}.{suffix}"
+
+
+def _cell(text, id):
+    return {"cell_type": "markdown", "id": f"site-{id}", "metadata": {}, "source": text}
+
+
+def _about(root, name, full):
+    """Which runs stand behind the page, and how to go on from reading to playing."""
+    runs = publication.manifest(Path(root) / "figures" / name)["runs"].values()
+    run = next((run for run in runs if run["profile"] == PUBLISHED), None)
+    parts = []
+    if run:
+        versions = ", ".join(f"{package} {version}" for package, version in run["versions"].items()
+                             if package in ("python", "numpy", "numba"))
+        numbers = ", ".join(f"`{key} = {value}`" for key, value in run["parameters"].items()
+                            if "replications" in key or key == "seed")
+        parts.append(f"Figures, tables and verdicts are those of the full run (profile `{PUBLISHED}`: {numbers}; "
+                     f"{versions}).")
+    parts.append("Outputs of cells are those of the full run, too." if full else
+                 "Outputs printed below cells are those of a quick run, as committed; `make all` replaces them.")
+    parts.append(f"To play with it, run `make lab` and open `notebooks/{name}.ipynb`, or take "
+                 f"{{download}}`the notebook <../downloads/{name}.ipynb>`.")
+    return ":::{container} about-page\n" + " ".join(parts) + "\n:::"
+
+

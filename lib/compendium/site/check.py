@@ -1,0 +1,50 @@
+"""Every link of a built site is followed, without a network: pages, places on them, pictures, scripts, files."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+class Page(HTMLParser):
+    """Places that a page has, what it links to, and what it loads."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.places, self.links, self.loads = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.places |= {found[key] for key in ("id", "name") if found.get(key)}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        if tag in ("img", "script", "source", "iframe") and found.get("src"):
+            self.loads.append(found["src"])
+        if tag == "link" and found.get("rel") not in ("canonical", "author") and found.get("href"):
+            self.loads.append(found["href"])
+
+
+def faults(site):
+    """What is wrong with the links of a site, one text each: a dead one, or something loaded from a network."""
+    site = Path(site).resolve()
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))
+             if not path.is_relative_to(site / "_static")}      # where the theme leaves templates
+    found = []
+    for path, page in pages.items():
+        here = path.relative_to(site).as_posix()
+        found += [f"{here}: loads {url} from a network" for url in page.loads if urlsplit(url).netloc]
+        found += [f"{here}: {url} leads nowhere" for url in dict.fromkeys(page.links + page.loads)
+                  if not _alive(url, path, pages)]
+    return found
+
+
+def _alive(url, path, pages):
+    parts = urlsplit(url)
+    if parts.scheme or parts.netloc:
+        return True
+    goal = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    if goal.is_dir():
+        goal /= "index.html"
+    if goal not in pages:
+        return goal.is_file()
+    return not parts.fragment or unquote(parts.fragment) in pages[goal].places

@@ -1,0 +1,121 @@
+"""What Sphinx has to know about these pages: formulas, places that links lead to, terms of the glossary."""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import make_refnode
+
+from ..mathematics import mathml
+
+ANCHOR = re.compile(r'<a id="([^"]+)">')
+TERM = re.compile(r"^(\w.*)\n  (.+(?:\n  .+)*)", re.MULTILINE)
+EXAMPLE = re.compile(r"(^ *>>>.*?(?:\n\s*\n|\Z))", re.DOTALL | re.MULTILINE)
+GLOSSARY = "glossary"
+
+
+def anchors(app, doctree):
+    """Note the places of a page that links may name: `<a id=...>`, and cells under JupyterLab's names."""
+    found = set()
+    for node in doctree.findall(nodes.raw):
+        found.update(ANCHOR.findall(node.astext()))
+    for node in doctree.findall(nodes.container):
+        if node.get("nb_element") == "cell_code" and "cell-id" in node["cell_metadata"]:
+            name = f"cell-id={node['cell_metadata']['cell-id']}"
+            node["ids"].append(name)
+            found.add(name)
+    app.env.metadata[app.env.docname]["anchors"] = " ".join(sorted(found))
+
+
+class Places(SphinxPostTransform):
+    """Links to places that MyST does not know."""
+
+    default_priority = 5
+
+    def run(self, **kwargs):
+        for node in list(self.document.findall(addnodes.pending_xref)):
+            if node.get("refdomain") == "doc":
+                page, place = node["reftarget"], node.get("reftargetid")
+            elif node.get("reftype") == "myst":
+                page, place = self.env.docname, node["reftarget"]
+            else:
+                continue
+            if place and place in self.env.metadata.get(page, {}).get("anchors", "").split():
+                inside = nodes.inline("", "", *[child.deepcopy() for child in node.children])
+                node.replace_self(make_refnode(self.app.builder, self.env.docname, page, place, inside))
+
+
+class Terms(SphinxPostTransform):
+    """The first time that a chapter uses a term of the glossary, the term leads there and shows its meaning."""
+
+    default_priority = 200
+    skipped = (nodes.reference, nodes.title, nodes.literal, nodes.table, nodes.strong, addnodes.pending_xref)
+
+    def run(self, **kwargs):
+        if not self.env.docname.startswith("notebooks/"):
+            return
+        terms = meanings(Path(self.env.srcdir) / f"{GLOSSARY}.md")
+        pattern = re.compile(rf"\b({'|'.join(sorted(map(re.escape, terms), key=len, reverse=True))})(s?)\b", re.I)
+        for paragraph in self.document.findall(nodes.paragraph):
+            for text in [node for node in paragraph.findall(nodes.Text) if not self._inside(node)]:
+                found = next((found for found in pattern.finditer(text) if found[1].lower() in terms), None)
+                if found:
+                    text.parent.replace(text, [nodes.Text(text[:found.start()]),
+                                               self._link(found, *terms.pop(found[1].lower())),
+                                               nodes.Text(text[found.end():])])
+
+    def _inside(self, node):
+        while (node := node.parent) is not None and not isinstance(node, nodes.paragraph):
+            if isinstance(node, self.skipped):
+                return True
+        return isinstance(node.parent, nodes.entry | nodes.caption)
+
+    def _link(self, found, term, meaning):
+        place = "term-" + re.sub(r"\W+", "-", term)
+        link = make_refnode(self.app.builder, self.env.docname, GLOSSARY, place, nodes.Text(found[0]), meaning)
+        link["classes"].append("term")
+        return link
+
+
+def meanings(path):
+    """Term in small letters -> the term and its meaning, from the glossary's page."""
+    return {term.lower(): (term, re.sub(r"[*`$\\]", "", " ".join(meaning.split())))
+            for term, meaning in TERM.findall(path.read_text(encoding="utf-8"))}
+
+
+def readable(app, what, name, thing, options, lines):
+    """Let a docstring's signs stand for themselves: it is plain text, and not markup."""
+    parts = EXAMPLE.split("\n".join(lines))
+    parts[::2] = [_literal(re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``\\ ", part)) for part in parts[::2]]
+    lines[:] = "".join(parts).split("\n")
+
+
+def _literal(text):
+    """A text in which no sign outside of code has a meaning."""
+    parts = re.split(r"(``.*?``)", text, flags=re.DOTALL)
+    parts[::2] = [re.sub(r"([|*`]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def inline(self, node):
+    """A formula in a line."""
+    self.body.append(mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def block(self, node):
+    """A displayed formula, which scrolls where it is wider than the page."""
+    self.body.append(f'<div class="math">{mathml(node.astext(), display=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("doctree-read", anchors)
+    app.connect("autodoc-process-docstring", readable, priority=400)      # before the sections are read
+    app.add_post_transform(Places)
+    app.add_post_transform(Terms)
+    app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,189 @@
+"""The ledger as pages: every row in one table, each paper's claims, and what was contradicted."""
+
+import json
+import re
+from html import escape
+from pathlib import Path
+
+from costbandits.analysis import ledger
+from costbandits.analysis.cell import digest
+from costbandits.analysis.statistics import Interval
+
+from .. import cells
+from ..project import chapters
+from ..typography import plain, typeset
+
+COLUMNS = ("paper", "claim", "what it says", "case", "reading", "value [interval]", "holds in", "runs", "scale",
+           "verdict", "note", "shown in")
+NONE_YET = "none yet"
+
+
+class Book:
+    """All rows with what pages need to know of them: claims, verdicts, titles, cells and figures."""
+
+    def __init__(self, root, rows, claims):
+        self.root, self.rows, self.claims = Path(root), rows, claims
+        self.names = [name for name in chapters(root) if name in set(rows.notebook)]
+        summary = ledger.summary(rows, claims).set_index("id")
+        self.verdicts, self.standings = summary.verdict, summary.standing
+        self._cells = {name: _cells(root, name) for name in self.names}
+
+    def title(self, name):
+        """The chapter's first heading, up to the colon."""
+        return _heading(self.root, name).partition(":")[0]
+
+    def page_of(self):
+        """Claim or chapter -> the page of its claims."""
+        return {name: f"claims/{name}.md" for name in self.names} | {
+            id: f"claims/{row.notebook}.md" for id, row in self.rows.drop_duplicates("id").set_index("id").iterrows()}
+
+    def cell(self, row):
+        """The part of a page's address that leads to the cell that judged a row; "" if it is there no more."""
+        id = self._cells[row.notebook].get(row.cell)
+        return f"#cell-id={id}" if id else ""
+
+    def figure(self, row):
+        """The name of the published figure that a row's place names; None if there is none."""
+        found = re.search(r"Fig(?:ure|\.) ?(\d)", row.place)
+        name = f"figure_{found[1]}" if found else ""
+        return name if name and (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
+
+
+def _heading(root, name):
+    first = json.loads((Path(root) / f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"][0]
+    return "".join(first["source"]).partition("\n")[0].removeprefix("# ")
+
+
+def _cells(root, name):
+    """Digest of a cell's code -> its id."""
+    return {digest(cell["source"]): cell["id"] for cell in cells.cells(Path(root) / f"notebooks/{name}.ipynb")}
+
+
+def value(row):
+    """A row's estimate with its interval, as it is read; "" if it has none."""
+    if row.estimate != row.estimate:
+        return ""
+    if row.low == row.estimate == row.high:
+        return typeset(f"{row.estimate:.3g}")
+    return typeset(str(Interval(row.estimate, row.low, row.high)))
+
+
+def region(low, high):
+    """The values for which a claim holds."""
+    return f"[{low:g}, ∞)" if high == float("inf") else f"[{low:g}, {high:g}]"
+
+
+def second_check(row):
+    """What else than the judging cell says so: an exact counterexample, a second implementation, or nothing yet."""
+    found = getattr(row, "second_check", "")
+    return found if isinstance(found, str) and found else NONE_YET
+
+
+def page(book):
+    """The page of all rows: a table that is whole without a script, which `ledger.js` filters and sorts."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
+    body = "\n".join(_line(book, row) for row in book.rows.itertuples())
+    return f"""---
+html_theme.sidebar_secondary.remove: true
+---
+# The ledger: every row
+
+Each row judges one case of one claim under one reading: the interval of a statistic is compared with the region in
+which the claim holds. [How a claim is judged](results.md#how-a-claim-is-judged) says what the words mean. Filters and
+order are kept in the address, so that a view can be linked to. A click on a column's name sorts. The same rows as a
+file: [figures/ledger.csv](figures/ledger.csv).
+
+```{{raw}} html
+<form class="ledger-filter" role="search" aria-label="filter the rows"></form>
+<p class="ledger-count" role="status"></p>
+<div class="scroll" tabindex="0" role="region" aria-label="rows of the ledger">
+<table class="ledger table"><thead><tr>{head}</tr></thead><tbody>
+{body}
+</tbody></table></div>
+<script src="_static/ledger.js"></script>
+```
+"""
+
+
+def _line(book, row):
+    """One row of the ledger in HTML; filters read the attributes."""
+    claim, figure = book.claims[row.id], book.figure(row)
+    links = [f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>']
+    links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
+    kind = "ours" if claim.ours else "the paper's"
+    told = [escape(book.title(row.notebook)), f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>',
+            escape(typeset(row.claim)), escape(row.case), escape(row.reading), escape(value(row)),
+            region(*claim.region), f"{row.replications:,}", row.scale, row.verdict,
+            escape(typeset(row.note if isinstance(row.note, str) else "")), " ".join(links)]
+    classes = {5: "number", 6: "number", 7: "number", 9: f"v-{row.verdict.split()[0]}"}
+    texts = "".join(f'<td class="{classes[k]}">{text}</td>' if k in classes else f"<td>{text}</td>"
+                    for k, text in enumerate(told))
+    return (f'<tr data-paper="{escape(book.title(row.notebook))}" data-verdict="{row.verdict}" '
+            f'data-reading="{"primary" if row.reading == "primary" else "other"}" data-scale="{row.scale}" '
+            f'data-claim="{kind}">{texts}</tr>')
+
+
+def claims_page(book, name):
+    """All claims of a paper: what is asked, how it is judged, what came out."""
+    part = book.rows[book.rows.notebook == name]
+    parts = [f"# Claims: {book.title(name)}\n\n[The chapter](../notebooks/{name}.ipynb) · "
+             f"[figures and data](../results.md#results-{name}) · [the file](../claims/{name}.yaml)\n",
+             "| claim | what it says | verdict |\n|---|---|---|",
+             *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |" for id in part.id.unique()),
+             ""]
+    return "\n".join([*parts, *(_claim(book, id, rows) for id, rows in part.groupby("id", sort=False))])
+
+
+def _asked(claim):
+    return "*ours:* " * claim.ours + plain(claim.claim)
+
+
+def _claim(book, id, rows):
+    claim = book.claims[id]
+    readings = {"primary": claim.primary, **claim.others}
+    return "\n".join([
+        f'<a id="{id}"></a>\n\n## {id}: {plain(book.standings[id])}\n',
+        f"**{_asked(claim)}** ({plain(claim.place)}).\n",
+        f"Judged by: {plain(claim.statistic)}. The claim holds in {region(*claim.region)}.\n",
+        *(f"- {'Repair' if name in claim.repairs else 'Reading'} *{plain(name)}*: {plain(text)}"
+          for name, text in readings.items()),
+        "\n| case | reading | value [interval] | runs | scale | verdict | note | shown in |",
+        "|---|---|---|--:|---|---|---|---|",
+        *(_row(book, row) for row in rows.itertuples()), ""])
+
+
+def _row(book, row):
+    note = row.note if isinstance(row.note, str) else ""
+    told = map(plain, (row.case, row.reading, value(row), f"{row.replications:,}", row.scale, row.verdict, note))
+    figure = book.figure(row)
+    links = [f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})"]
+    links += [f"[figure](../notebooks/{row.notebook}.ipynb#figure-{figure})"] * bool(figure)
+    return f"| {' | '.join(told)} | {' '.join(links)} |"
+
+
+def contradicted(book):
+    """The page of the papers' claims that were contradicted, each with its second check."""
+    parts = ["""# What was contradicted, and how surely
+
+To contradict other people's work is a serious thing, so each such claim has a page entry of its own here: what the paper
+says and where, in which cases it fails, and whether anything independent of the judging cell says so, too. A *second
+check* is an exact counterexample or a second implementation that shares no code with the first. A claim that holds
+under another reading is not on this page: see [the ledger](ledger.md).
+"""]
+    for name in book.names:
+        rows = book.rows[(book.rows.notebook == name)]
+        ids = [id for id in rows.id.unique()
+               if book.standings[id] == ledger.CONTRADICTED and not book.claims[id].ours]
+        parts.append(f"## {book.title(name)}: {len(ids) or 'no'} claim{'s' * (len(ids) != 1)}\n")
+        parts += ["| claim | what the paper says | where it fails | second check |\n|---|---|---|---|"] * bool(ids)
+        parts += [*(_failure(book, id, rows[rows.id == id]) for id in ids), ""]
+    return "\n".join(parts)
+
+
+def _failure(book, id, rows):
+    claim, failing = book.claims[id], rows[(rows.verdict == ledger.CONTRADICTED) & (rows.reading == "primary")]
+    cases = "; ".join(f"{plain(row.case)}: {plain(value(row))} [↗](notebooks/{row.notebook}.ipynb{book.cell(row)})"
+                      for row in failing.itertuples())
+    checks = ", ".join(dict.fromkeys(plain(second_check(row)) for row in failing.itertuples()))
+    return (f"| [{id}](claims/{failing.notebook.iloc[0]}.md#{id}) | {plain(claim.claim)} ({plain(claim.place)}) | "
+            f"not in {region(*claim.region)}: {cases} | {checks} |")

@@ -1,0 +1,65 @@
+"""Links of the repository's pages, as they have to read on the site."""
+
+import posixpath
+import re
+from pathlib import Path
+
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
+
+
+class Links:
+    """Where links lead on the site.
+
+    Parameters
+    ----------
+    root : path
+        The project.
+    pages : collection of str
+        Paths of the site's pages, as in the repository or generated.
+    claims : dict str -> str
+        The page of each claim and of each chapter's claims.
+    repository : str
+        Address of the repository; "" if it has none yet. Folders that are no pages lead there.
+    """
+
+    def __init__(self, root, pages, claims, repository=""):
+        self.root, self.pages, self.claims, self.repository = Path(root), set(pages), claims, repository
+        self.files = set()      # of the repository, which the site has to bring along
+
+    def rewritten(self, text, here):
+        """A text whose links lead from the page `here` to where the site has things."""
+        return "".join(part if k % 2 and not part.lstrip().startswith("```{figure}") else
+                       LINK.sub(lambda found: self._link(found[1], found[2], here), part)
+                       for k, part in enumerate(CODE.split(text)))
+
+    def _link(self, label, target, here):
+        if re.match(r"[a-z]+:|#", target):
+            return f"[{label}]({target})"
+        path, hash, place = target.partition("#")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
+        goal = self._goal(path, place)
+        if goal is None:
+            return f"[{label}]({self.repository}/blob/HEAD/{path})" if self.repository else label
+        if "#" not in goal:
+            goal += hash + place
+        there = posixpath.dirname(here.removeprefix("book/"))
+        return f"[{label}]({posixpath.relpath(goal, there or '.')})"
+
+    def _goal(self, path, place):
+        """The page or file that a path of the repository is on the site; None if it is neither."""
+        if path == "REPRODUCTION.md":
+            return f"{self.claims[place]}#{place}" if place in self.claims else "ledger.md"
+        if path == "README.md":
+            return "index.md"
+        if path.removeprefix("book/") in self.pages:      # a page of book/ stands at the top of the site
+            return path.removeprefix("book/")
+        folder = self.root / path
+        if folder.is_dir():
+            parent, _, name = path.rpartition("/")
+            return {"figures": "results.md", "claims": "ledger.md"}.get(path) or (
+                f"results.md#results-{name}" if parent == "figures" else None)
+        if folder.is_file() and folder.suffix != ".py":
+            self.files.add(path)
+            return path
+        return None

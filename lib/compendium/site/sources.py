@@ -1,0 +1,104 @@
+"""The site's pages as Markdown and notebooks, laid out in a folder as Sphinx reads them."""
+
+import os
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+from .. import report
+from ..project import chapters
+from ..project import claims as claims_of
+from . import api, ledger, results
+from .architecture import with_picture
+from .chapters import chapter
+from .links import Links
+
+GENERATED = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
+# Pages of the repository that are pages of the site as they are.
+COMMITTED = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md", "data/README.md",
+             "benchmarks/SCALING.md")
+
+
+def repository(root):
+    """The address of the repository: of the workflow that builds the site, or as pyproject.toml has it; else ""."""
+    if os.environ.get("GITHUB_REPOSITORY"):
+        return f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{os.environ['GITHUB_REPOSITORY']}"
+    project = tomllib.loads((Path(root) / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project.get("urls", {}).get("Repository", "")
+
+
+def lay_out(root, build):
+    """Write the sources of the site to `build`/site-source; files that are as they should be stay untouched.
+
+    Returns
+    -------
+    path
+        The folder.
+    """
+    root, build = Path(root), Path(build)
+    rows, _ = report.collect(root)
+    book = ledger.Book(root, rows, claims_of(root))
+    names = chapters(root)
+    written = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "book").glob("*.md"))}
+    generated = {"ledger.md": ledger.page(book), "contradicted.md": ledger.contradicted(book), **api.pages(),
+                 **{f"claims/{name}.md": ledger.claims_page(book, name) for name in book.names}}
+    committed = [name for name in COMMITTED if (root / name).exists()]
+    pages = [*written, *generated, *committed, *(f"notebooks/{name}.ipynb" for name in names)]
+    links = Links(root, pages, book.page_of(), repository(root))
+    texts = {**generated,
+             **{name: _filled(links.rewritten(text, f"book/{name}"), book, build) for name, text in written.items()},
+             **{name: links.rewritten(with_picture((root / name).read_text(encoding="utf-8")), name)
+                for name in committed},
+             **{f"notebooks/{name}.ipynb": chapter(root, name, build, links) for name in names}}
+    return _write(build / "site-source", texts, _copies(root, names, links.files))
+
+
+def _filled(text, book, build):
+    """A page of book/ with what is generated in the place of its marks, such as `<!-- findings -->`."""
+    parts = {"findings": lambda: results.findings(book), "totals": lambda: results.totals(book),
+             "choices": lambda: results.choices(book.root), "glance": lambda: results.glance(book, build),
+             "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
+             "chapters": lambda: "\n".join(f"notebooks/{name}" for name in chapters(book.root)),
+             "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
+             "rooms": lambda: "\n".join(f"api/{room}" for room in api.ROOMS),
+             "binder": lambda: _binder(repository(book.root))}
+    return GENERATED.sub(lambda found: parts[found[1]](), text)
+
+
+def _binder(address):
+    """A badge that opens the notebooks on Binder; nothing where no server knows the repository."""
+    if "github.com/" not in address:
+        return ""
+    return (f"[Open in Binder](https://mybinder.org/v2/gh/{address.partition('github.com/')[2]}/HEAD"
+            "?urlpath=lab/tree/notebooks)")
+
+
+def _copies(root, names, linked):
+    """Path on the site -> path of a file that is taken as it is."""
+    copies = {path: root / path for path in [*linked, "figures/ledger.csv"]}
+    copies |= {path.relative_to(root / "book").as_posix(): path for path in (root / "book").rglob("*")
+               if path.is_file() and path.suffix not in (".md", ".py", ".pyc")}
+    copies |= {f"downloads/{name}.ipynb": root / f"notebooks/{name}.ipynb" for name in names}
+    copies |= {path.relative_to(root).as_posix(): path for name in names
+               for path in (root / "figures" / name).glob("*.*") if path.suffix in (".svg", ".csv")}
+    copies |= {path.relative_to(root).as_posix(): path for path in (root / "claims").glob("*.yaml")}
+    return copies
+
+
+def _write(folder, texts, copies):
+    """Bring a folder in line with these files; what is the same keeps its time, so that Sphinx does not read it."""
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if path.relative_to(folder).as_posix() not in {*texts, *copies}:
+            path.unlink()
+    for name, text in texts.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    for name, source in copies.items():
+        path = folder / name
+        if not path.exists() or path.read_bytes() != source.read_bytes():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, path)
+    return folder
