@@ -4,7 +4,7 @@ import re
 from html import escape
 
 DRAWN = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
-WIDTH, HEIGHT, ACROSS, UP = 132, 34, 168, 84
+WIDTH, HEIGHT, ACROSS, UP = 132, 34, 168, 64
 
 
 def with_picture(text):
@@ -33,7 +33,8 @@ def picture(mermaid):
     boxes = [_box(name, place, top, name in inside) for name, place in places.items()]
     width, height = max(x for x, _ in places.values()) + WIDTH // 2 + 8, top * UP + HEIGHT + 24
     told = escape("; ".join(f"{name} imports {', '.join(sorted(on))}" for name, on in below.items() if on))
-    return (f'<svg class="rooms" viewBox="0 0 {width} {height}" role="img" aria-label="{told}">'
+    return (f'<svg class="rooms" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            f'role="img" aria-label="{told}">'
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
             f'orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>{"".join(lines + boxes)}</svg>')
 

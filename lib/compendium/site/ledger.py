@@ -13,8 +13,8 @@ from .. import cells
 from ..project import chapters
 from ..typography import plain, typeset
 
-COLUMNS = ("paper", "claim", "what it says", "case", "reading", "value [interval]", "holds in", "runs", "scale",
-           "verdict", "note", "shown in")
+COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
+           "scale", "shown in", "note")
 NONE_YET = "none yet"
 
 
@@ -79,6 +79,10 @@ def second_check(row):
     return found if isinstance(found, str) and found else NONE_YET
 
 
+def _note(row):
+    return row.note if isinstance(row.note, str) else ""
+
+
 def page(book):
     """The page of all rows: a table that is whole without a script, which `ledger.js` filters and sorts."""
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
@@ -112,10 +116,9 @@ def _line(book, row):
     links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
     kind = "ours" if claim.ours else "the paper's"
     told = [escape(book.title(row.notebook)), f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>',
-            escape(typeset(row.claim)), escape(row.case), escape(row.reading), escape(value(row)),
-            region(*claim.region), f"{row.replications:,}", row.scale, row.verdict,
-            escape(typeset(row.note if isinstance(row.note, str) else "")), " ".join(links)]
-    classes = {5: "number", 6: "number", 7: "number", 9: f"v-{row.verdict.split()[0]}"}
+            row.verdict, escape(typeset(row.claim)), escape(row.case), escape(row.reading), escape(value(row)),
+            region(*claim.region), f"{row.replications:,}", row.scale, " ".join(links), escape(typeset(_note(row)))]
+    classes = {2: f"v-{row.verdict.split()[0]}", 6: "number", 7: "number", 8: "number"}
     texts = "".join(f'<td class="{classes[k]}">{text}</td>' if k in classes else f"<td>{text}</td>"
                     for k, text in enumerate(told))
     return (f'<tr data-paper="{escape(book.title(row.notebook))}" data-verdict="{row.verdict}" '
@@ -153,8 +156,7 @@ def _claim(book, id, rows):
 
 
 def _row(book, row):
-    note = row.note if isinstance(row.note, str) else ""
-    told = map(plain, (row.case, row.reading, value(row), f"{row.replications:,}", row.scale, row.verdict, note))
+    told = map(plain, (row.case, row.reading, value(row), f"{row.replications:,}", row.scale, row.verdict, _note(row)))
     figure = book.figure(row)
     links = [f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})"]
     links += [f"[figure](../notebooks/{row.notebook}.ipynb#figure-{figure})"] * bool(figure)
@@ -165,10 +167,10 @@ def contradicted(book):
     """The page of the papers' claims that were contradicted, each with its second check."""
     parts = ["""# What was contradicted, and how surely
 
-To contradict other people's work is a serious thing, so each such claim has a page entry of its own here: what the paper
-says and where, in which cases it fails, and whether anything independent of the judging cell says so, too. A *second
-check* is an exact counterexample or a second implementation that shares no code with the first. A claim that holds
-under another reading is not on this page: see [the ledger](ledger.md).
+To contradict other people's work is a serious thing. So each such claim stands here with what the paper says and where,
+the cases in which it fails, and whether anything independent of the judging cell says so, too. A *second check* is an
+exact counterexample, or a second implementation that shares no code with the first. A claim that holds under another
+reading of the paper is not on this page; [the ledger](ledger.md) has it.
 """]
     for name in book.names:
         rows = book.rows[(book.rows.notebook == name)]

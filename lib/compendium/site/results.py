@@ -87,7 +87,7 @@ def _best(part, column, most):
 
 def glance(book, build):
     """Each chapter on one line: what is asked, how much was played, how long it takes, what came out."""
-    lines = ["| chapter | scope | largest study | `make all` | outcome |", "|---|---|--:|--:|---|"]
+    lines = ["| chapter | scope | largest study | time | outcome |", "|---|---|--:|--:|---|"]
     for name in chapters(book.root):
         part = book.rows[book.rows.notebook == name]
         figures, found = story(book.root, name)
