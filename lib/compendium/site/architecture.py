@@ -68,7 +68,8 @@ def _reaches(name, goal, below):
 def _arrow(upper, lower, top):
     (x, a), (u, b) = upper, lower
     y, v = (top - a) * UP + HEIGHT + 12, (top - b) * UP + 10
-    return f'<path class="arrow" d="M{x:.0f} {y}C{x:.0f} {y + 24} {u:.0f} {v - 26} {u:.0f} {v}" marker-end="url(#tip)"/>'
+    curve = f"M{x:.0f} {y}C{x:.0f} {y + 24} {u:.0f} {v - 26} {u:.0f} {v}"
+    return f'<path class="arrow" d="{curve}" marker-end="url(#tip)"/>'
 
 
 def _box(name, place, top, inside):

@@ -9,6 +9,8 @@ from ..project import PUBLISHED
 from ..typography import plain
 
 FILED = re.compile(r'gallery\.add\(\s*f?"(\w+)')
+# JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
+DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
 PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./figures/([^/)]+)/([^/)]+)\.(?:png|svg)\)")
 
 
@@ -28,8 +30,8 @@ def chapter(root, name, build, links):
             cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
             cells += _code(root, name, cell, _told_below(notebook["cells"][index + 1:]), shown)
         else:
-            cell["source"] = PICTURE.sub(lambda found: _figure(root, found[2], found[3], found[1], shown),
-                                         links.rewritten(cell["source"], f"notebooks/{name}.ipynb"))
+            text = DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(cell["source"], f"notebooks/{name}.ipynb"))
+            cell["source"] = PICTURE.sub(lambda found: _figure(root, found[2], found[3], found[1], shown), text)
             cells.append(cell)
     cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
     return json.dumps({**notebook, "cells": cells}, ensure_ascii=False)
@@ -50,9 +52,11 @@ def _code(root, name, cell, told_below, shown):
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
     metadata["tags"] = sorted({*metadata.get("tags", []), "hide-input"} - {"parameters"})
-    filed = [figure for figure in FILED.findall(cell["source"]) if _file(root, name, figure, "svg").exists()]
+    rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
+    drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
+    filed = [figure for figure in FILED.findall(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
     if filed or told_below:
-        cell["outputs"] = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
+        cell["outputs"] = rest
     figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), shown, cell["id"]) for figure in filed)
     return [cell, _cell(figures, cell["id"])] if figures else [cell]
 

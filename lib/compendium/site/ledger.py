@@ -132,8 +132,8 @@ def claims_page(book, name):
     parts = [f"# Claims: {book.title(name)}\n\n[The chapter](../notebooks/{name}.ipynb) · "
              f"[figures and data](../results.md#results-{name}) · [the file](../claims/{name}.yaml)\n",
              "| claim | what it says | verdict |\n|---|---|---|",
-             *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |" for id in part.id.unique()),
-             ""]
+             *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |"
+               for id in part.id.unique()), ""]
     return "\n".join([*parts, *(_claim(book, id, rows) for id, rows in part.groupby("id", sort=False))])
 
 
@@ -156,7 +156,8 @@ def _claim(book, id, rows):
 
 
 def _row(book, row):
-    told = map(plain, (row.case, row.reading, value(row), f"{row.replications:,}", row.scale, row.verdict, _note(row)))
+    runs = f"{row.replications:,}"
+    told = map(plain, (row.case, row.reading, value(row), runs, row.scale, row.verdict, _note(row)))
     figure = book.figure(row)
     links = [f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})"]
     links += [f"[figure](../notebooks/{row.notebook}.ipynb#figure-{figure})"] * bool(figure)

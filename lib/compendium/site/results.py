@@ -30,7 +30,7 @@ def story(root, name):
 def findings(book, number=10):
     """The first findings of the papers' chapters, in turn, each in a sentence or two with a link."""
     told = {name: story(book.root, name)[1] for name in book.names}
-    turns = [(name, told[name][k]) for k in range(max(map(len, told.values()))) for name in told if k < len(told[name])]
+    turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
     chosen = sorted(turns[:number], key=lambda turn: book.names.index(turn[0]))
     return "\n".join(f"1. {_short(text)} [{plain(book.title(name))}](notebooks/{name}.ipynb)" for name, text in chosen)
 
@@ -62,7 +62,7 @@ def _line(label, numbers):
 
 
 def choices(root, most=3):
-    """Which policy for which problem: those with the smallest geometric mean of regret over the best, by the median too."""
+    """Which policy for which problem: those with the smallest geometric mean of regret over that of the best."""
     path = Path(root) / "figures/tournament/standings.csv"
     table = pd.read_csv(path)
     lines = ["| your problem | smallest mean regret | best in the typical run | stop rule |", "|---|---|---|---|"]
@@ -73,8 +73,8 @@ def choices(root, most=3):
     families = table.groupby("problem").family.nunique()
     counted = ", ".join(f"{number} in {letter}" for letter, number in families.items())
     return "\n".join(lines) + (
-        "\n\nA factor says how many times the regret of each family's best policy this one has: the geometric mean over "
-        f"the families of the tournament ({counted}). Regret counts from 1 up. "
+        "\n\nA factor says how many times the regret of each family's best policy this one has: the geometric mean "
+        f"over the families of the tournament ({counted}). Regret counts from 1 up. "
         "[The tournament](notebooks/tournament.ipynb) has the families, the worst runs and the intervals.")
 
 
@@ -92,7 +92,8 @@ def glance(book, build):
         part = book.rows[book.rows.notebook == name]
         figures, found = story(book.root, name)
         ids = [id for id in part.id.unique() if not book.claims[id].ours]
-        scope = f"{len(ids)} claims, {len(part)} rows" if len(part) else f"{len(figures)} figures, {len(found)} findings"
+        scope = (f"{len(ids)} claims, {len(part)} rows" if len(part) else
+                 f"{len(figures)} figures, {len(found)} findings")
         counts = book.standings[ids].value_counts() if ids else {}
         outcome = ", ".join(f"{counts[each]} {each}" for each in STANDINGS if each in counts) or "see the chapter"
         runs = f"{part.replications.max():,} runs" if len(part) else "–"

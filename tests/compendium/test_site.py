@@ -1,0 +1,312 @@
+"""The reading site: it builds without a warning, every link leads somewhere, and a browser shows it as it is meant."""
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import costbandits
+from compendium import report
+from compendium.project import chapters, claims
+from compendium.site import architecture, check, ledger, results, sources
+from compendium.site import chapters as pages_of_chapters
+from compendium.site.links import Links
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = chapters(ROOT)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built once for all tests that need it: warnings are errors."""
+    build = tmp_path_factory.mktemp("build")
+    done = subprocess.run([sys.executable, "-m", "compendium.site", "--build", str(build)], cwd=ROOT,
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    return build / "site"
+
+
+@pytest.fixture(scope="module")
+def book():
+    return ledger.Book(ROOT, report.collect(ROOT)[0], claims(ROOT))
+
+
+class Outline(HTMLParser):
+    """Levels of a page's headings, and pictures without an alternative text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.levels, self.blind, self.inside = [], [], 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.inside += tag == "article"
+        if self.inside and re.fullmatch("h[1-6]", tag):
+            self.levels.append(int(tag[1]))
+        if self.inside and tag == "img" and not dict(attributes).get("alt"):
+            self.blind.append(dict(attributes).get("src"))
+
+    def handle_endtag(self, tag):
+        self.inside -= tag == "article"
+
+
+@pytest.mark.slow
+def test_every_link_leads_somewhere_and_nothing_comes_from_a_network(site):
+    assert check.faults(site) == []
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+    assert {"index.html", "ledger.html", "contradicted.html", "results.html", "glossary.html", "bibliography.html",
+            *(f"notebooks/{name}.html" for name in NAMES)} <= pages
+
+
+@pytest.mark.slow
+def test_a_screen_reader_finds_its_way(site):
+    for path in sorted(site.rglob("*.html")):
+        if path.is_relative_to(site / "_static") or path.name in ("search.html", "genindex.html"):
+            continue
+        outline = Outline(path.read_text(encoding="utf-8"))
+        assert outline.blind == [], path
+        assert outline.levels[:1] == [1], path
+        assert all(deeper <= level + 1 for level, deeper in zip(outline.levels, outline.levels[1:], strict=False)), path
+
+
+@pytest.mark.slow
+def test_every_public_name_is_documented(site):
+    text = "".join(path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html"))
+    for name in costbandits.__all__:
+        thing = getattr(costbandits, name)
+        assert f'id="costbandits.{name}"' in text or f'href="#cb-{name.replace("_", "-")}"' in text or \
+            f'id="{thing.__module__}.{name}"' in text, name
+
+
+@pytest.mark.slow
+def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
+    text = (site / "notebooks/kube.html").read_text(encoding="utf-8")
+    assert '<a class="term reference internal" href="../glossary.html#term-budget" title=' in text
+    assert text.count("<math") > 300 and "\\(" not in text and "class=\"math notranslate" not in text
+    for path in (site / "notebooks").glob("*.html"):      # a formula that has swallowed prose
+        assert not re.search(r"(<mi>[a-z]</mi>){12}", path.read_text(encoding="utf-8")), path
+    assert text.count("figures/kube/figure_1") + text.count("_images/figure_1") == 1      # each figure once
+
+
+@pytest.mark.parametrize(("body", "fault"), [
+    ('<a href="b.html">', None), ('<a href="b.html#here">', None), ('<a href="c.html">', "c.html leads nowhere"),
+    ('<a href="b.html#there">', "b.html#there leads nowhere"), ('<a href="#top">', "#top leads nowhere"),
+    ('<img src="no.png">', "no.png leads nowhere"), ('<a href="https://example.org">', None),
+    ('<script src="https://example.org/x.js">', "loads https://example.org/x.js from a network"),
+    ('<link rel="stylesheet" href="//example.org/x.css">', "loads //example.org/x.css from a network")])
+def test_a_planted_dead_link_is_found(tmp_path, body, fault):
+    (tmp_path / "a.html").write_text(body)
+    (tmp_path / "b.html").write_text('<p id="here">')
+    assert check.faults(tmp_path) == ([] if fault is None else [f"a.html: {fault}"])
+
+
+@pytest.mark.parametrize(("here", "text", "expected"), [
+    ("CONTRIBUTING.md", "[a](ARCHITECTURE.md#x)", "[a](ARCHITECTURE.md#x)"),
+    ("notebooks/kube.ipynb", "[a](../REPRODUCTION.md#K1a)", "[a](../claims/kube.md#K1a)"),
+    ("notebooks/kube.ipynb", "[a](../README.md)", "[a](../index.md)"),
+    ("notebooks/kube.ipynb", "[a](suak.ipynb#cell-id=1)", "[a](suak.ipynb#cell-id=1)"),
+    ("book/index.md", "[a](../notebooks/kube.ipynb)", "[a](notebooks/kube.ipynb)"),
+    ("book/index.md", "[a](glossary.md)", "[a](glossary.md)"),
+    ("ARCHITECTURE.md", "[a](figures/kube)", "[a](results.md#results-kube)"),
+    ("ARCHITECTURE.md", "[a](lib/costbandits)", "a"),
+    ("ARCHITECTURE.md", "[a](claims/kube.yaml)", "[a](claims/kube.yaml)"),
+    ("ARCHITECTURE.md", "`[a](lib)`", "`[a](lib)`"), ("ARCHITECTURE.md", "[a](https://b.org)", "[a](https://b.org)"),
+    ("ARCHITECTURE.md", "```{figure} x\n[a](README.md)\n```", "```{figure} x\n[a](index.md)\n```"),
+    ("ARCHITECTURE.md", "```python\nx[a](b)\n```", "```python\nx[a](b)\n```")])
+def test_where_a_link_of_the_repository_leads(here, text, expected):
+    links = Links(ROOT, ["ARCHITECTURE.md", "glossary.md", "notebooks/kube.ipynb", "notebooks/suak.ipynb"],
+                  {"K1a": "claims/kube.md"})
+    assert links.rewritten(text, here) == expected
+
+
+def test_what_is_no_page_leads_to_the_repository_where_there_is_one():
+    links = Links(ROOT, [], {}, "https://example.org/me/it")
+    assert links.rewritten("[a](lib/costbandits)", "x.md") == "[a](https://example.org/me/it/blob/HEAD/lib/costbandits)"
+
+
+def test_the_repository_is_that_of_the_workflow(monkeypatch):
+    monkeypatch.setenv("GITHUB_REPOSITORY", "me/it")
+    assert sources.repository(ROOT).endswith("/me/it")
+    badge = sources._binder("https://github.com/me/it")
+    assert "https://mybinder.org/v2/gh/me/it/HEAD?urlpath=lab/tree/notebooks" in badge
+    assert sources._binder("") == ""
+
+
+def test_the_picture_leaves_out_what_follows_and_keeps_the_rest():
+    text = "flowchart BT\n    subgraph all\n        a --> b\n        b --> c\n        a --> c\n    end\n    d --> all\n"
+    svg = architecture.picture(text)
+    assert svg.count('class="arrow"') == 4      # d to the package, the package to its highest room, a to b, b to c
+    assert "a imports b, c" in svg and svg.count("<rect") == 5
+    assert "```{raw} html\n<svg" in architecture.with_picture(f"# x\n```mermaid\n{text}```\n")
+
+
+def notebook(path, code, output):
+    cells = [{"cell_type": "code", "id": "one", "metadata": {}, "source": [code], "outputs": [output]}]
+    path.write_text(json.dumps({"cells": cells}))
+    return path
+
+
+def test_outputs_of_the_full_run_count_only_for_the_same_code(tmp_path):
+    committed, made = notebook(tmp_path / "a.ipynb", "x = 1", {}), tmp_path / "b.ipynb"
+    assert pages_of_chapters.executed(committed, made) is None
+    assert pages_of_chapters.executed(committed, notebook(made, "x = 1", {"full": 1})) == {"one": [{"full": 1}]}
+    assert pages_of_chapters.executed(committed, notebook(made, "x = 2", {"full": 1})) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_figure_of_a_chapter_stands_once_and_code_is_folded(name, tmp_path):
+    cells = json.loads(pages_of_chapters.chapter(ROOT, name, tmp_path, Links(ROOT, [], {})))["cells"]
+    prose = "".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+    figures = re.findall(r"\]\(\.\./figures/([^)]*)\.svg\)", prose)
+    assert figures and len(figures) == len(set(figures))
+    assert all("hide-input" in cell["metadata"]["tags"] for cell in cells if cell["cell_type"] == "code")
+    assert len({cell["id"] for cell in cells}) == len(cells)
+
+
+def test_the_ledger_shows_every_row_with_its_claim_and_its_cell(book):
+    lines = re.findall("<tr data.*</tr>", ledger.page(book))
+    assert len(lines) == len(book.rows)
+    for line, row in zip(lines, book.rows.itertuples(), strict=True):
+        assert f'data-verdict="{row.verdict}"' in line and f"claims/{row.notebook}.html#{row.id}" in line
+        assert f"notebooks/{row.notebook}.html#cell-id=" in line, row.id
+
+
+def test_a_second_check_is_shown_where_there_is_one(book):
+    assert ledger.NONE_YET in ledger.contradicted(book)
+    rows = book.rows.assign(second_check="exact counterexample")
+    shown = ledger.contradicted(ledger.Book(ROOT, rows, book.claims))
+    assert "exact counterexample |" in shown and f"{ledger.NONE_YET} |" not in shown
+    ours = {id: dataclasses.replace(claim, ours=True) for id, claim in book.claims.items()}
+    assert ledger.contradicted(ledger.Book(ROOT, book.rows, ours)).count("no claims") == len(book.names)
+
+
+def test_totals_count_each_claim_once(book):
+    line = results.totals(book).splitlines()[-1]
+    _, claimed, *outcomes = [int(cell) if cell.strip().isdigit() else cell for cell in line.strip("|").split("|")]
+    papers = [id for id in book.rows.id.unique() if not book.claims[id].ours]
+    assert claimed == len(papers) == sum(outcomes)
+
+
+def test_the_best_policy_is_the_one_with_the_smallest_factor(tmp_path):
+    (tmp_path / "figures/tournament").mkdir(parents=True)
+    rows = [("A", family, policy, mean, mean) for family, mean in (("x", 1.0), ("y", 100.0))
+            for policy, mean in (("slow", 4 * mean), ("good", 2 * mean), ("best", mean))]
+    pd.DataFrame(rows, columns=["problem", "family", "policy", "mean", "median"]).to_csv(
+        tmp_path / "figures/tournament/standings.csv", index=False)
+    assert "| best (1), good (2), slow (4) |" in results.choices(tmp_path)
+
+
+def test_ten_findings_of_all_papers(book):
+    lines = results.findings(book).splitlines()
+    assert len(lines) == 10 and all(re.search(r"^1\. \*\*.+\*\*.*\]\(notebooks/\w+\.ipynb\)$", line) for line in lines)
+    assert {re.search(r"notebooks/(\w+)", line)[1] for line in lines} == set(book.names)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium of the system, driven by Playwright; apt-get install chromium, for one."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip(f"no browser: none of {', '.join(names)} is installed")
+    with playwright.sync_playwright() as driver, \
+            driver.chromium.launch(executable_path=path, args=["--no-sandbox"]) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser, site):
+    """A function that opens a page of the site; what the browser complains of or asks a network for is a failure."""
+    complaints, contexts = [], []
+
+    def opened(name, width=1400, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto((site / name.partition("#")[0]).as_uri() + name[len(name.partition("#")[0]):])
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+PAGES = ("index", "ledger", "contradicted", "results", "glossary", "bibliography", "api/policies", "ARCHITECTURE",
+         "CONTRIBUTING", "claims/kube", "benchmarks/SCALING", *(f"notebooks/{name}" for name in NAMES))
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_on_a_phone_and_complains_of_nothing(visit, name):
+    page = visit(f"{name}.html", width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
+    page = visit("ledger.html")
+
+    def shown(page):
+        return page.locator("table.ledger tbody tr:visible")
+    assert shown(page).count() == len(book.rows)
+    page.select_option("select[name=verdict]", "contradicted")
+    assert shown(page).count() == (book.rows.verdict == "contradicted").sum()
+    page.fill("input[name=words]", "theorem")
+    page.click("th button:text-is('runs')")
+    again = visit("ledger.html#" + page.url.partition("#")[2])
+    assert 0 < shown(again).count() == shown(page).count() < (book.rows.verdict == "contradicted").sum()
+    runs = [int(text.replace(",", "")) for text in shown(again).locator("td:nth-child(9)").all_inner_texts()]
+    assert runs == sorted(runs) and len(set(runs)) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("name", NAMES)
+def test_search_finds_a_word_of_each_chapter(visit, name):
+    first = json.loads((ROOT / f"notebooks/{name}.ipynb").read_text())["cells"][0]["source"]
+    word = max(re.findall(r"[A-Za-z]+", first[0]), key=len)
+    page = visit("search.html")
+    page.goto(f"{page.url}?q={word}")
+    page.wait_for_selector(f'#search-results a[href*="notebooks/{name}.html"]')
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_code_is_folded_and_the_switch_is_remembered(visit):
+    page = visit("notebooks/suak.html")
+    open_ones = "document.querySelectorAll('details.above-input[open]').length"
+    assert page.evaluate(open_ones) == 0
+    page.click(".code-switch")
+    every = page.evaluate("document.querySelectorAll('details.above-input').length")
+    assert page.evaluate(open_ones) == every > 50
+    page.reload()
+    assert page.evaluate(open_ones) == every
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_formulas_have_the_right_height_and_colour(visit, scheme):
+    page = visit("notebooks/kube.html", color_scheme=scheme)
+    measure = "each => [each.getBoundingClientRect().height, getComputedStyle(each).fontFamily]"
+    small, font = page.locator("p math").first.evaluate(measure)
+    large, _ = page.locator("div.math math:has(mfrac)").first.evaluate(measure)
+    assert "Compendium Math" in font and page.evaluate("document.fonts.check('16px \"Compendium Math\"')")
+    assert 10 < small < 30 and 35 < large < 120
+    text, back = (page.evaluate(f"getComputedStyle(document.querySelector('{what}')).{key}")
+                  for what, key in (("p math", "color"), ("body", "backgroundColor")))
+    light = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 765 for colour in (text, back)]
+    assert abs(light[0] - light[1]) > 0.5
