@@ -1,5 +1,6 @@
 """What the project is made of, and where it stands; a paper is known by its name in all of these places."""
 
+import json
 from pathlib import Path
 
 from costbandits.analysis import ledger
@@ -13,6 +14,12 @@ DEEP = "deep"           # more replications of the same in the same store; its l
 def chapters(root):
     """The names of the notebooks in the order of the book."""
     return (Path(root) / CHAPTERS).read_text(encoding="utf-8").split()
+
+
+def heading(root, name):
+    """The first heading of a notebook."""
+    cells = json.loads((Path(root) / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ")
 
 
 def claims(root, name=None):

@@ -26,6 +26,7 @@ from costbandits.checks import require
 from . import cells, publication
 from .project import DEEP, chapters
 from .project import claims as claims_of
+from .project import heading as _title
 from .typography import escaped as _text
 from .typography import plain as _plain
 from .typography import typeset as _typeset
@@ -312,12 +313,6 @@ def _total(rows, claims, root, target):
 
 def _line(label, numbers):
     return f"| {label} | {' | '.join(map(str, numbers))} |"
-
-
-def _title(root, name):
-    """The first heading of a notebook."""
-    cells = json.loads((Path(root) / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-    return "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ")
 
 
 def made(root):

@@ -87,7 +87,7 @@ def test_each_module_is_named_in_its_room_and_nothing_else(package):
     for path in MODULES:
         names = path.relative_to(LIB).with_suffix("").parts
         if names[0] == package:
-            where = package if package == "compendium" else names[1]
+            where = package if package == "compendium" and len(names) == 2 else names[1]
             there.setdefault(where, set()).add("/".join(names[2 if len(names) > 2 else 1:]))
     assert {name: set(re.findall(r"^\| `([\w/]+)` \|", section(name), re.MULTILINE)) for name in there} == there
 

@@ -33,6 +33,16 @@ def test_each_supported_python_and_each_kind_of_test_has_a_job():
     assert set(WORKFLOW[True]) == {"push", "pull_request"}      # YAML 1.1 reads the key `on` as a truth
 
 
+def test_the_site_is_built_by_make_and_published_from_main_alone():
+    site = yaml.safe_load((ROOT / ".github/workflows/site.yml").read_text())
+    build, publish = site["jobs"]["build"], site["jobs"]["publish"]
+    made, tested = (step["run"] for step in build["steps"] if "run" in step)
+    assert made.removeprefix("make ") in TARGETS and (ROOT / tested.split()[-1]).is_file()
+    assert build["steps"][-1]["with"]["path"] == "build/site"
+    assert publish["if"] == "github.ref == 'refs/heads/main' && github.event_name == 'push'"
+    assert publish["needs"] == "build" and site["permissions"] == {"contents": "read"}
+
+
 def test_hooks_before_a_commit_are_local():
     (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert repository["repo"] == "local" and {hook["language"] for hook in repository["hooks"]} == {"system"}

@@ -1,6 +1,5 @@
 """The ledger as pages: every row in one table, each paper's claims, and what was contradicted."""
 
-import json
 import re
 from html import escape
 from pathlib import Path
@@ -10,7 +9,7 @@ from costbandits.analysis.cell import digest
 from costbandits.analysis.statistics import Interval
 
 from .. import cells
-from ..project import chapters
+from ..project import chapters, heading
 from ..typography import plain, typeset
 
 COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
@@ -26,11 +25,12 @@ class Book:
         self.names = [name for name in chapters(root) if name in set(rows.notebook)]
         summary = ledger.summary(rows, claims).set_index("id")
         self.verdicts, self.standings = summary.verdict, summary.standing
+        self._titles = {name: heading(root, name).partition(":")[0] for name in self.names}
         self._cells = {name: _cells(root, name) for name in self.names}
 
     def title(self, name):
         """The chapter's first heading, up to the colon."""
-        return _heading(self.root, name).partition(":")[0]
+        return self._titles[name]
 
     def page_of(self):
         """Claim or chapter -> the page of its claims."""
@@ -47,11 +47,6 @@ class Book:
         found = re.search(r"Fig(?:ure|\.) ?(\d)", row.place)
         name = f"figure_{found[1]}" if found else ""
         return name if name and (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
-
-
-def _heading(root, name):
-    first = json.loads((Path(root) / f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"][0]
-    return "".join(first["source"]).partition("\n")[0].removeprefix("# ")
 
 
 def _cells(root, name):

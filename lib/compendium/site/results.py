@@ -9,7 +9,7 @@ import pandas as pd
 
 from costbandits.analysis import ledger
 
-from ..project import DEEP, chapters
+from ..project import DEEP, chapters, heading
 from ..typography import plain, typeset
 
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
@@ -38,7 +38,7 @@ def findings(book, number=10):
 def _short(text, least=120):
     """The first sentences of a finding, as many as make a hundred letters; the first in bold."""
     text = typeset(" ".join(text.split())).replace("**", "")
-    sentences = re.split(r"(?<=[.?!])\s+(?=[A-ZΑ-Ωω\"])", text)
+    sentences = re.split(r"(?<=[.?!])(?<!Fig\.)(?<!Eq\.)(?<! al\.)\s+(?=[A-ZΑ-Ωω\"\d])", text)
     kept = [f"**{sentences[0]}**"]
     while len(sentences) > len(kept) and len(" ".join(kept)) < least:
         kept.append(sentences[len(kept)])
@@ -97,14 +97,13 @@ def glance(book, build):
         counts = book.standings[ids].value_counts() if ids else {}
         outcome = ", ".join(f"{counts[each]} {each}" for each in STANDINGS if each in counts) or "see the chapter"
         runs = f"{part.replications.max():,} runs" if len(part) else "–"
-        lines.append(f"| [{plain(title(book.root, name))}](notebooks/{name}.ipynb) | {scope} | {runs} | "
+        lines.append(f"| [{plain(_title(book.root, name))}](notebooks/{name}.ipynb) | {scope} | {runs} | "
                      f"{_took(build, name)} | {outcome} |")
     return "\n".join(lines)
 
 
-def title(root, name):
-    first = json.loads((Path(root) / f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"][0]
-    return "".join(first["source"]).partition("\n")[0].removeprefix("# ").partition(":")[0]
+def _title(root, name):
+    return heading(root, name).partition(":")[0]
 
 
 def _took(build, name):
@@ -119,7 +118,7 @@ def gallery(root):
     parts = []
     for name in chapters(root):
         figures, found = story(root, name)
-        parts.append(f'<a id="results-{name}"></a>\n\n### {title(root, name)}\n\n'
+        parts.append(f'<a id="results-{name}"></a>\n\n### {_title(root, name)}\n\n'
                      f"[Read the chapter](notebooks/{name}.ipynb).\n")
         parts += [f"- {typeset(' '.join(text.split()))}" for text in found]
         for figure, says in figures.items():
