@@ -27,7 +27,6 @@ add_module_names = False
 
 html_theme = "sphinx_book_theme"
 html_math_renderer = "mathml"
-html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}

@@ -1,15 +1,25 @@
 """Formulas as MathML: right in Chromium and Firefox, readable at once, without a script or a network.
 
-Browsers need a font made for mathematics: `book/_static/math.woff2`, a part of STIX Two Math that `book/font.py` made.
+Browsers need a font made for mathematics: STIX Two Math (SIL Open Font License 1.1), which the package ziamath brings.
 """
 
 import base64
+import functools
+import importlib.util
+import io
 import re
 from pathlib import Path
 
 from math_core import LatexError, LatexToMathML
 
-FONT = Path(__file__).resolve().parents[2] / "book/_static/math.woff2"
+# Letters, operators and delimiters that formulas use: the part of the font that a page carries.
+LETTERS = ((0x20, 0x7E), (0xA0, 0xFF), (0x131, 0x131), (0x237, 0x237), (0x2C6, 0x2DD), (0x300, 0x338), (0x370, 0x3FF),
+           (0x2010, 0x2044), (0x2061, 0x2064), (0x20D0, 0x20F0), (0x2100, 0x214F), (0x2190, 0x21FF), (0x2200, 0x22FF),
+           (0x2308, 0x230B), (0x23B4, 0x23E1), (0x25A0, 0x25FF), (0x27C2, 0x27FF), (0x2A00, 0x2AFF), (0x1D400, 0x1D537),
+           (0x1D538, 0x1D56B), (0x1D670, 0x1D7CB), (0x1D7CE, 0x1D7E1), (0x1D7F6, 0x1D7FF))
+# Rules and gaps of small fractions, in thousandths of an em: browsers round them to whole pixels.
+CONSTANTS = {"FractionRuleThickness": 52, "RadicalRuleThickness": 52, "FractionNumeratorGapMin": 120,
+             "FractionDenominatorGapMin": 120}
 STYLE = """math { font-family: "Compendium Math", math; font-size: 1.12em; }
 math[display="block"] { margin: 1em 0; overflow-x: auto; overflow-y: hidden; padding: .1em 0; }
 .boxed { border: 1px solid; padding: .3em; }"""
@@ -49,7 +59,31 @@ def mathml(tex, display=False):
     return text
 
 
+@functools.cache
+def font():
+    """The part of the font that formulas need, as the bytes of a WOFF file.
+
+    It has a name of its own, so that a reader who has the full font installed sees the same.
+    """
+    from fontTools import subset
+    (package,) = importlib.util.find_spec("ziamath").submodule_search_locations
+    options = subset.Options(flavor="woff", layout_features=["math", "ssty", "dtls", "flac"], hinting=False,
+                             glyph_names=False, name_IDs=["*"], notdef_outline=True)
+    whole = subset.load_font(Path(package) / "fonts/STIXTwoMath-Regular.ttf", options)
+    part = subset.Subsetter(options)
+    part.populate(unicodes=[letter for first, last in LETTERS for letter in range(first, last + 1)])
+    part.subset(whole)
+    for name, value in CONSTANTS.items():
+        getattr(whole["MATH"].table.MathConstants, name).Value = value
+    for record in whole["name"].names:
+        if record.nameID in (1, 3, 4, 6, 16):
+            record.string = "CompendiumMath" if record.nameID == 6 else "Compendium Math"
+    file = io.BytesIO()
+    subset.save_font(whole, file, options)
+    return file.getvalue()
+
+
 def style():
     """The style of formulas with its font inside, for a page that needs nothing else."""
-    font = base64.b64encode(FONT.read_bytes()).decode() if FONT.exists() else ""
-    return f'@font-face {{ font-family: "Compendium Math"; src: url(data:font/woff2;base64,{font}); }}\n{STYLE}'
+    face = f"src: url(data:font/woff;base64,{base64.b64encode(font()).decode()});"
+    return f'@font-face {{ font-family: "Compendium Math"; {face} }}\n{STYLE}'

@@ -1,12 +1,15 @@
 """Formulas become MathML that browsers show as TeX does; one that cannot be read is never shown as something else."""
 
+import base64
 import doctest
+import io
 import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from fontTools.ttLib import TTFont
 
 from compendium import mathematics, page
 from compendium.mathematics import mathml
@@ -57,4 +60,11 @@ def test_the_examples():
 
 def test_the_style_brings_its_font():
     font = re.search(r"base64,([A-Za-z0-9+/=]+)\)", mathematics.style())
-    assert len(font[1]) > 100_000 and "d09GMg" in font[1][:8]      # "wOF2"
+    assert 100_000 < len(font[1]) < 500_000 and base64.b64decode(font[1])[:4] == b"wOFF"
+
+
+def test_the_font_is_the_same_each_time_and_holds_the_letters_of_formulas():
+    made = mathematics.font()
+    assert mathematics.font.__wrapped__() == made
+    there = TTFont(io.BytesIO(made)).getBestCmap()
+    assert set(map(ord, "μωρ∑∫≤⌊𝔼𝒞𝟏ˆ")) <= set(there) and ord("Ж") not in there

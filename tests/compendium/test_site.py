@@ -179,10 +179,13 @@ def test_the_ledger_shows_every_row_with_its_claim_and_its_cell(book):
 
 
 def test_a_second_check_is_shown_where_there_is_one(book):
-    assert ledger.NONE_YET in ledger.contradicted(book)
-    rows = book.rows.assign(second_check="exact counterexample")
-    shown = ledger.contradicted(ledger.Book(ROOT, rows, book.claims))
-    assert "exact counterexample |" in shown and f"{ledger.NONE_YET} |" not in shown
+    def shown(check):
+        claims = {id: dataclasses.replace(claim, second_check=check) for id, claim in book.claims.items()}
+        return ledger.contradicted(ledger.Book(ROOT, book.rows, claims))
+
+    assert f"| {ledger.NONE_YET} |" in shown(None)
+    assert "| counterexample: `test_a`, `test_b` |" in shown(("counterexample", "tests/x.py::test_a, y.py::test_b"))
+    assert f"| {ledger.NONE_YET}: a sum by hand |" in shown(("none", "a sum by hand"))
     ours = {id: dataclasses.replace(claim, ours=True) for id, claim in book.claims.items()}
     assert ledger.contradicted(ledger.Book(ROOT, book.rows, ours)).count("no claims") == len(book.names)
 

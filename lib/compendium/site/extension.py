@@ -111,8 +111,14 @@ def block(self, node):
     raise nodes.SkipNode
 
 
+def files(app, config):
+    """Styles and scripts are taken from where the pages are laid out, with the font that was made there."""
+    config.html_static_path = [str(Path(app.srcdir) / "_static")]
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("config-inited", files)
     app.connect("doctree-read", anchors)
     app.connect("autodoc-process-docstring", readable, priority=400)      # before the sections are read
     app.add_post_transform(Places)

@@ -68,10 +68,13 @@ def region(low, high):
     return f"[{low:g}, ∞)" if high == float("inf") else f"[{low:g}, {high:g}]"
 
 
-def second_check(row):
-    """What else than the judging cell says so: an exact counterexample, a second implementation, or nothing yet."""
-    found = getattr(row, "second_check", "")
-    return found if isinstance(found, str) and found else NONE_YET
+def second_check(claim):
+    """What else than the judging cell says so, with the tests by name; or what would have to be written."""
+    if claim.second_check is None:
+        return NONE_YET
+    kind, where = claim.second_check
+    names = ", ".join(f"`{test.partition('::')[2]}`" if "::" in test else plain(test) for test in where.split(", "))
+    return f"{NONE_YET}: {names}" if kind == "none" else f"{kind}: {names}"
 
 
 def _note(row):
@@ -145,6 +148,8 @@ def _claim(book, id, rows):
         f"Judged by: {plain(claim.statistic)}. The claim holds in {region(*claim.region)}.\n",
         *(f"- {'Repair' if name in claim.repairs else 'Reading'} *{plain(name)}*: {plain(text)}"
           for name, text in readings.items()),
+        *(f"- Changed: {plain(text)}" for text in claim.history),
+        *([f"- Second check: {second_check(claim)}"] * (claim.second_check is not None)),
         "\n| case | reading | value [interval] | runs | scale | verdict | note | shown in |",
         "|---|---|---|--:|---|---|---|---|",
         *(_row(book, row) for row in rows.itertuples()), ""])
@@ -182,6 +187,5 @@ def _failure(book, id, rows):
     claim, failing = book.claims[id], rows[(rows.verdict == ledger.CONTRADICTED) & (rows.reading == "primary")]
     cases = "; ".join(f"{plain(row.case)}: {plain(value(row))} [↗](notebooks/{row.notebook}.ipynb{book.cell(row)})"
                       for row in failing.itertuples())
-    checks = ", ".join(dict.fromkeys(plain(second_check(row)) for row in failing.itertuples()))
     return (f"| [{id}](claims/{failing.notebook.iloc[0]}.md#{id}) | {plain(claim.claim)} ({plain(claim.place)}) | "
-            f"not in {region(*claim.region)}: {cases} | {checks} |")
+            f"not in {region(*claim.region)}: {cases} | {second_check(claim)} |")

@@ -6,7 +6,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
-from .. import report
+from .. import mathematics, report
 from ..project import chapters
 from ..project import claims as claims_of
 from . import api, ledger, results
@@ -14,6 +14,7 @@ from .architecture import with_picture
 from .chapters import chapter
 from .links import Links
 
+FONT = "_static/math.woff"
 GENERATED = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 # Pages of the repository that are pages of the site as they are.
 COMMITTED = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md", "data/README.md",
@@ -51,7 +52,9 @@ def lay_out(root, build):
              **{name: links.rewritten(with_picture((root / name).read_text(encoding="utf-8")), name)
                 for name in committed},
              **{f"notebooks/{name}.ipynb": chapter(root, name, build, links) for name in names}}
-    return _write(build / "site-source", texts, _copies(root, names, links.files))
+    folder = _write(build / "site-source", texts, _copies(root, names, links.files))
+    (folder / FONT).write_bytes(mathematics.font())
+    return folder
 
 
 def _filled(text, book, build):
@@ -89,7 +92,7 @@ def _copies(root, names, linked):
 def _write(folder, texts, copies):
     """Bring a folder in line with these files; what is the same keeps its time, so that Sphinx does not read it."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
-        if path.relative_to(folder).as_posix() not in {*texts, *copies}:
+        if path.relative_to(folder).as_posix() not in {*texts, *copies, FONT}:
             path.unlink()
     for name, text in texts.items():
         path = folder / name
