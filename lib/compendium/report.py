@@ -102,7 +102,7 @@ def collect(root):
     require(parts, "ledgers", [], "there must be one or more (`make all`)")
     rows = pd.concat(parts, ignore_index=True)
     checks = {id: claim.second_check[0] for id, claim in claims_of(root).items() if claim.second_check}
-    rows["second_check"] = rows.id.map(checks).fillna("")
+    rows["second_check"] = [checks.get(id, "") for id in rows.id]
     return rows[["notebook", *rows.columns.drop("notebook")]], left_out
 
 
