@@ -184,7 +184,8 @@ def _checked_twice(rows, claims):
         claim = claims[line.id]
         if claim.second_check or (line.standing in (ledger.ONLY, ledger.CONTRADICTED) and not claim.ours):
             kind, where = claim.second_check or ("", "")
-            told = (_plain(line.verdict), kind, "<br>".join(map(_test, where.split(", "))))
+            tests = [where] if kind == "none" else where.split(", ")
+            told = (_plain(line.verdict), kind, "<br>".join(map(_test, tests)))
             yield f"| [{claim.id}](#{claim.id}) {_plain(claim.claim)} | {' | '.join(told)} |"
 
 
