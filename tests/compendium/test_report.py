@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import claims_seen
@@ -187,14 +188,16 @@ def test_a_question_of_ours_is_judged_and_not_counted(toys):
 
 def test_what_was_changed_after_a_first_look_and_what_was_checked_twice_is_told(toys):
     write_claims(O1={"history": ["The *region* was wider."]},
+                 O2={"second_check": {"kind": "none", "where": "data, which nobody has"}},
                  K1={"second_check": {"kind": "counterexample", "where": "tests/it.py::test_k, tests/a.py::test_l"}})
     assert made_book.main([]) == 0
     report = made("REPRODUCTION.md")
     assert report.count("- changed: The \\*region\\* was wider.") == 1
     assert (r"| [K1](#K1) K1 \*holds\* \| mostly | contradicted | counterexample | [test\_k](tests/it.py)<br>"
             r"[test\_l](tests/a.py) |") in report
+    assert "| cannot be tested | none | data, which nobody has |" in report
     assert "| [O1](#O1) O1" not in report      # reproduced, and without a second check
-    assert list(ledger.read("figures/ledger.csv").second_check) == ["", "", "counterexample"]
+    assert list(ledger.read("figures/ledger.csv").second_check) == ["", "none", "counterexample"]
 
 
 def test_each_claim_is_written_with_all_that_is_known_of_it(toys):
@@ -368,6 +371,31 @@ def strange_cells(rows, cells):
     return [f"{row.id}, {row.case}, {row.reading}" for row in rows.itertuples() if row.cell not in there]
 
 
+def unknown_tests(claims):
+    """Tests that a second check names, and that are not there."""
+    for claim in claims.values():
+        kind, where = claim.second_check or ("none", "")
+        for test in [] if kind == "none" else where.split(", "):
+            path, _, name = test.partition("::")
+            tree = ast.parse((ROOT / path).read_text()) if (ROOT / path).is_file() else ast.Module([], [])
+            there = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+            if not (name.startswith("test_") and name in there):
+                yield f"{claim.id}: {test}"
+
+
+def unchecked(rows, claims):
+    """Claims of a paper that do not hold as it words them, and of which no one says what else speaks for that."""
+    standing = ledger.summary(rows, claims).set_index("id").standing
+    return [id for id in standing.index[standing.isin([ledger.CONTRADICTED, ledger.ONLY])]
+            if not claims[id].ours and claims[id].second_check is None]
+
+
+def checked_once(claims):
+    """Theorems, lemmas and examples of which a second check says that there is none."""
+    return [claim.id for claim in claims.values() if claim.second_check and claim.second_check[0] == "none"
+            and re.search(r"\b(Theorem|Lemma|Example)s?\b", claim.place)]
+
+
 def by_question(rows):
     # Numbers that are all whole in one file need not be so in another.
     rows = rows.astype(dict.fromkeys(rows.select_dtypes("number"), float)).astype(str)
@@ -410,6 +438,12 @@ def test_committed_rows_and_the_notebook_judge_the_same_claims(name):
 @PER_PAPER
 def test_committed_rows_are_from_cells_of_the_committed_notebook(name):
     assert strange_cells(rows_of(name), cells_of(name)) == [], "`make all` brings the ledger in line with the notebook"
+
+
+@PER_PAPER
+def test_what_does_not_hold_was_checked_twice(name):
+    assert unchecked(rows_of(name), claims_of(name)) == [], "second_check is missing, see the head of the claims"
+    assert list(unknown_tests(claims_of(name))) == [] == checked_once(claims_of(name))
 
 
 @pytest.mark.parametrize("manifest", sorted((ROOT / "figures").glob("**/manifest.json")),
@@ -498,6 +532,18 @@ def test_a_judgement_that_is_gone_from_the_notebook_or_was_edited_is_noticed(row
     assert len(strange_cells(rows, without)) == len(rows)
     judging["source"] += "  # more"
     assert len(strange_cells(rows, cells)) == len(rows)
+
+
+def test_a_second_check_that_is_missing_or_is_none_is_noticed(rows):
+    claims = claims_of("kube")
+    for check, found in ((None, ["K6d"]), (("none", "a proof"), [])):
+        changed = claims | {"K6d": replace(claims["K6d"], second_check=check)}
+        assert unchecked(rows, changed) == found and checked_once(changed) == (["K6d"] if check else [])
+    assert unchecked(rows, claims | {"K6d": replace(claims["K6d"], second_check=None, ours=True)}) == []
+    for where in ("tests/nowhere.py::test_a", "tests/compendium/test_report.py::test_a", "tests", "",
+                  "tests/compendium/test_report.py::unchecked", "tests/theory/test_counterexamples.py"):
+        changed = replace(claims["K6d"], second_check=("counterexample", where))
+        assert list(unknown_tests({"K6d": changed})) == [f"K6d: {where}"]
 
 
 # The deep profile.
