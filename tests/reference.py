@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
-from math import exp, inf, log, sqrt
+from math import exp, expm1, inf, log, log1p, sqrt
 
 import numpy as np
 from scipy.optimize import brentq
@@ -159,11 +159,15 @@ def pd_bwk(g):
 
 def omega_kl(rho):
     def index(t, arm, lam):
-        d = rho * log(t) / arm.n
+        d, r = rho * log(t) / arm.n, arm.r
         if arm.c == 0:
             return inf
-        upper = brentq(lambda x: kl(arm.r, x) - d, arm.r, 1 - 1e-16, xtol=1e-300) if 0 < arm.r < 1 else 1 - (
-            1 - arm.r) * exp(-d)
+        upper = 1 - (1 - r) * exp(-d)
+        if 0 < r < 1:       # b = -log(1 - x): all digits of an x next to 1
+            entropy = -r * log(r) - (1 - r) * log(1 - r)
+            b = brentq(lambda b: (1 - r) * b - r * log(-expm1(-b)) - entropy - d, -log1p(-r),
+                       (d + entropy) / (1 - r) + 1, xtol=1e-300)
+            upper = -expm1(-b)
         lower = brentq(lambda u: kl(arm.c, arm.c * exp(-u)) - d, 0, d / arm.c + 1, xtol=1e-300) if arm.c < 1 else d
         return upper / (arm.c * exp(-lower))
     return index
