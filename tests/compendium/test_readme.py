@@ -45,6 +45,11 @@ def test_a_dead_link_is_noticed(link):
     assert len(list(dead_links(f"[x{link}", "README.md", dict(TEXTS)))) == 1
 
 
+@pytest.mark.parametrize(("name", "most"), [("README.md", 150), ("REPRODUCTION.md", 300)])
+def test_a_front_door_is_short(name, most):
+    assert len(TEXTS[name].splitlines()) <= most
+
+
 def test_no_results_are_typed_by_hand():
     hand = typed(TEXTS["README.md"])
     assert len(hand) > 1000 and len(hand) < len(TEXTS["README.md"])

@@ -9,13 +9,12 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import costbandits
-from compendium import report
+from compendium import outcome, report
 from compendium.project import chapters, claims
-from compendium.site import architecture, check, ledger, results, sources
+from compendium.site import architecture, check, ledger, sources
 from compendium.site import chapters as pages_of_chapters
 from compendium.site.links import Links
 
@@ -191,23 +190,23 @@ def test_a_second_check_is_shown_where_there_is_one(book):
 
 
 def test_totals_count_each_claim_once(book):
-    line = results.totals(book).splitlines()[-1]
+    line = outcome.totals(book.rows, book.claims, ROOT, str).splitlines()[-1]
     _, claimed, *outcomes = [int(cell) if cell.strip().isdigit() else cell for cell in line.strip("|").split("|")]
     papers = [id for id in book.rows.id.unique() if not book.claims[id].ours]
     assert claimed == len(papers) == sum(outcomes)
 
 
-def test_the_best_policy_is_the_one_with_the_smallest_factor(tmp_path):
-    (tmp_path / "figures/tournament").mkdir(parents=True)
-    rows = [("A", family, policy, mean, mean) for family, mean in (("x", 1.0), ("y", 100.0))
-            for policy, mean in (("slow", 4 * mean), ("good", 2 * mean), ("best", mean))]
-    pd.DataFrame(rows, columns=["problem", "family", "policy", "mean", "median"]).to_csv(
-        tmp_path / "figures/tournament/standings.csv", index=False)
-    assert "| best (1), good (2), slow (4) |" in results.choices(tmp_path)
+def test_which_policy_for_which_problem_is_the_tournament_s_table(tmp_path):
+    assert outcome.choices(tmp_path) == ""
+    path = tmp_path / outcome.CHOICE
+    path.parent.mkdir(parents=True)
+    path.write_text("question,random costs,known costs\ntake,a|b,c\n")
+    assert outcome.choices(tmp_path).splitlines() == [
+        "|  | random costs | known costs |", "|---|---|---|", r"| **take** | a\|b | c |"]
 
 
 def test_ten_findings_of_all_papers(book):
-    lines = results.findings(book).splitlines()
+    lines = outcome.findings(ROOT, book.names).splitlines()
     assert len(lines) == 10 and all(re.search(r"^1\. \*\*.+\*\*.*\]\(notebooks/\w+\.ipynb\)$", line) for line in lines)
     assert {re.search(r"notebooks/(\w+)", line)[1] for line in lines} == set(book.names)
 

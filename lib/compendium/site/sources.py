@@ -6,7 +6,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
-from .. import mathematics, report
+from .. import mathematics, outcome, report
 from ..project import chapters
 from ..project import claims as claims_of
 from . import api, ledger, results
@@ -59,8 +59,9 @@ def lay_out(root, build):
 
 def _filled(text, book, build):
     """A page of book/ with what is generated in the place of its marks, such as `<!-- findings -->`."""
-    parts = {"findings": lambda: results.findings(book), "totals": lambda: results.totals(book),
-             "choices": lambda: results.choices(book.root), "glance": lambda: results.glance(book, build),
+    parts = {"findings": lambda: outcome.findings(book.root, book.names),
+             "totals": lambda: outcome.totals(book.rows, book.claims, book.root, lambda name: f"claims/{name}.md"),
+             "choices": lambda: outcome.choices(book.root), "glance": lambda: results.glance(book, build),
              "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
              "chapters": lambda: "\n".join(f"notebooks/{name}" for name in chapters(book.root)),
              "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),

@@ -1,0 +1,91 @@
+"""What came out, as README and site tell it: findings, figures, totals, and which policy for which problem."""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from costbandits.analysis import ledger
+from costbandits.checks import require
+
+from . import publication
+from .project import DEEP, heading
+from .typography import plain, typeset
+
+STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
+CHOICE = "figures/tournament/choice.csv"     # a question in each row, a kind of problem in each further column
+
+
+def own(folder, name):
+    """The path of this file of a notebook, or of what a run without the data of ads leaves instead; None if neither."""
+    standin = Path(name).stem + publication.STANDIN + Path(name).suffix
+    return next((path for each in (name, standin) if (path := folder / each).exists()), None)
+
+
+def story(root, name):
+    """What the figures of a notebook say, and its findings, at deep scale where there are any; each may be empty."""
+    root, nothing = Path(root), {"figures": {}, "findings": []}
+    paths = (own(root / "figures" / folder, "story.json") for folder in (name, f"{DEEP}/{name}"))
+    paper, deep = (json.loads(path.read_text(encoding="utf-8")) if path else nothing for path in paths)
+    for figure in paper["figures"]:
+        require((root / f"figures/{name}/{figure}.png").exists(), f"story of {name}, figure", figure, "must be a PNG")
+    return paper["figures"], deep["findings"] or paper["findings"]
+
+
+def findings(root, names, number=10):
+    """The first findings of these chapters, in turn, each in a sentence or two with a link to its chapter."""
+    told = {name: story(root, name)[1] for name in names}
+    turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
+    chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
+    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}](notebooks/{name}.ipynb)"
+                     for name, text in chosen)
+
+
+def in_short(text, least=120):
+    """The first sentences of a finding, as many as make a hundred letters; the first in bold."""
+    text = typeset(" ".join(text.split())).replace("**", "")
+    sentences = re.split(r"(?<=[.?!])(?<!Fig\.)(?<!Eq\.)(?<! al\.)\s+(?=[A-ZΑ-Ωω\"\d])", text)
+    kept = [f"**{sentences[0]}**"]
+    while len(sentences) > len(kept) and len(" ".join(kept)) < least:
+        kept.append(sentences[len(kept)])
+    return " ".join(kept)
+
+
+def title(root, name):
+    """The first heading of a notebook, up to its colon."""
+    return heading(root, name).partition(":")[0]
+
+
+def totals(rows, claims, root, link):
+    """How many claims of each paper came out how; the first column leads to `link` of the notebook."""
+    rows = rows[[not claims[id].ours for id in rows.id]]
+    lines = [f"| paper | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
+    counts = []
+    for name, part in rows.groupby("notebook", sort=False):
+        standings = ledger.summary(part, claims).standing
+        counts.append([len(standings), *(int((standings == each).sum()) for each in STANDINGS)])
+        lines.append(_line(f"[{plain(title(root, name))}]({link(name)})", counts[-1]))
+    return "\n".join([*lines, _line("all", [sum(column) for column in zip(*counts, strict=True)])])
+
+
+def choices(root):
+    """Which policy for which problem, as the tournament has it; "" before it has been played."""
+    path = Path(root) / CHOICE
+    if not path.exists():
+        return ""
+    table = pd.read_csv(path).set_index("question")
+    lines = [_line("", table.columns), "|---|" + "---|" * table.shape[1]]
+    return "\n".join([*lines, *(_line(f"**{plain(question)}**", map(plain, row)) for question, row in
+                                zip(table.index, table.to_numpy(), strict=True))])
+
+
+def cover(root, name):
+    """The first of a notebook's figures, of those from the paper where there are any: (name, what it says), or None."""
+    figures = story(root, name)[0]
+    return next((pair for pair in figures.items() if pair[0].startswith(("figure", "prices"))),
+                next(iter(figures.items()), None))
+
+
+def _line(label, cells):
+    return f"| {label} | {' | '.join(map(str, cells))} |"

@@ -1,0 +1,16 @@
+"""Words and numbers as a page shows them."""
+
+import pytest
+
+from compendium.typography import plain, typeset
+
+
+@pytest.mark.parametrize(("written", "read"), [
+    ("1.34e+03 [9.9e+02, 12.5e+05]", "1,340 [990, 1,250,000]"), ("[0, 1e-09]", "[0, 1·10⁻⁹]"), ("22%", "22 %"),
+    ("from 3.6e+09 and 4.3e+11 rounds", "from 3.6·10⁹ and 4.3·10¹¹ rounds"), ("f5e+03x, 100 %", "f5e+03x, 100 %")])
+def test_numbers_are_written_as_they_are_read(written, read):
+    assert typeset(written) == read
+
+
+def test_a_text_is_shown_as_it_is():
+    assert plain("a *b*\n[c] | <d>") == r"a \*b\* \[c\] \| &lt;d&gt;"
