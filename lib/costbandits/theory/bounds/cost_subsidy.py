@@ -555,17 +555,17 @@ def theorem_4_floor(K: int, horizon: int, alpha: float, delta: float) -> Floor:
 def theorem_4_repaired(K: int, horizon: int, alpha: float, delta: float) -> float:
     """What can be promised in place of Theorem 4: upper bound of `cb.CSElimination`'s quality plus cost regret; ours.
 
-    6 (K C log T)^(1/3) T^(2/3) + K C + (1 + delta) (sqrt(81/2 K T log T) + K) + 4 / T with C = min(1, delta alpha), if
+    6 (K C log T)^(1/3) T^(2/3) + K C + (1 + delta) (6 sqrt(K T log T) + K) + 4 / T with C = min(1, delta alpha), if
     costs are delta-consistent and the policy is told so. For alpha = 0 it is of Theorem 4's order, else of the order of
     `theorem_4_floor` up to (log T)^(1/3) and (1 - alpha)^(2/3). Parameters as in `theorem_4`; alpha in [0, 1).
 
     >>> round(theorem_4_repaired(K=2, horizon=10_000, alpha=0.1, delta=5))
-    22239
+    21302
     """
     K, T = _game(K, horizon)
     delta, price = positive("delta", delta), min(1.0, delta * share("alpha", alpha))
     after = 6 * (K * price * log(T)) ** (1 / 3) * T ** (2 / 3) + K * price
-    return after + (1 + delta) * (sqrt(81 / 2 * K * T * log(T)) + K) + 4 / T
+    return after + (1 + delta) * (6 * sqrt(K * T * log(T)) + K) + 4 / T
 
 
 class Margins(NamedTuple):
