@@ -69,7 +69,8 @@ FAR = {
 }
 EVERYONE = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "literal OPS": cb.OnePhaseSkip(time_row=False),
             "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip(), "threshold": cb.KnownMeans(),
-            "draws": cb.KnownMeans(None), "control": cb.ControlBudget(), "SUAK 8": cb.SUAK(reserve="log t / 8 omega")}
+            "draws": cb.KnownMeans(None), "control": cb.ControlBudget(), "SUAK 8": cb.SUAK(reserve="log t / 8 omega"),
+            "SUAK 2": cb.SUAK(counting="two accounts", reserve="log t / 4 omega", margin=3.0, width=1.5)}
 
 
 # ---- literal transcriptions -------------------------------------------------------------------------
@@ -116,7 +117,8 @@ class LiteralSUAK(Literal):
     """Algorithm 2, line by line, with the readings of N_p."""
 
     under_use, log, counting, order, reserve = 1.0, "t", "skips", "least", "log t / omega^2"
-    phase, S_p, N_p, for_cost = 1, 0.0, 0, False
+    margin, width = 7, 3
+    phase, S_p, N_p, for_cost, null_gap = 1, 0.0, 0, False, inf
 
     def see(self, arm, reward, cost):
         super().see(arm, reward, cost)
@@ -124,16 +126,19 @@ class LiteralSUAK(Literal):
             self.S_p, self.N_p, self.for_cost = self.S_p + cost, self.N_p + 1, False
 
     def wide(self, arm, t):
-        radius = 7 * sqrt(1.5 * log(self.T if self.fault == "log T" else t) / arm.n)
+        radius = self.margin * sqrt(1.5 * log(self.T if self.fault == "log T" else t) / arm.n)
         return arm.rho - radius, arm.rho + radius                                            # (4), (5)
 
     def at(self, line, arm=SKIP):
         self.met.add((self.phase, line))
         return arm if arm < self.K else PASS
 
+    def unsure(self, t):
+        return [i for i, arm in enumerate(self.arms)
+                if arm.n == 0 or self.wide(arm, t)[0] <= self.c <= self.wide(arm, t)[1]]
+
     def choose(self, t):
-        unsure = [i for i, arm in enumerate(self.arms)
-                  if arm.n == 0 or self.wide(arm, t)[0] <= self.c <= self.wide(arm, t)[1]]
+        unsure = self.unsure(t)
         self.phase = 1 if self.phase == 1 and unsure else 2
         asked = unsure or self.counting != "needed"
         if asked and self.S_p + 1 > self.c * (self.N_p + (self.counting == "coming")):        # lines 4 and 15
@@ -144,15 +149,20 @@ class LiteralSUAK(Literal):
         if unsure:                                                                            # lines 7 and 20
             self.for_cost = True
             return self.at(20, min(unsure, key=lambda i: self.arms[i].n) if self.order == "least" else unsure[0])
+        return self.base(t, self.c * t - self.S_c)
+
+    def base(self, t, account):
         delta = min(abs(arm.rho - self.c) - sqrt(1.5 * log(t) / arm.n) for arm in self.arms)  # (7)
+        delta = min(delta, self.null_gap)
         omega = delta / (2 + delta - self.c)                                                  # (6)
-        base = self.best(*self.bounds(3 * log(self.T if self.log == "T" else t)), self.c)     # lines 23 and 24
+        base = self.best(*self.bounds(self.width * log(self.T if self.log == "T" else t)), self.c)   # lines 23 and 24
         if len(base) == 1:
             return self.at(24, *base)
         rho = {i: self.arms[i].rho if i < self.K else 0 for i in base}
         k, j = sorted(base, key=rho.get)                                                      # line 25
-        reserve = {"log t / omega^2": log(t) / omega**2, "log t / 8 omega": log(t) / (8 * omega)}[self.reserve]
-        b = self.c * t - self.S_c - self.under_use * reserve                                  # line 26
+        reserve = {"log t / omega^2": log(t) / omega**2, "log t / 8 omega": log(t) / (8 * omega),
+                   "log t / 4 omega": log(t) / (4 * omega)}[self.reserve]
+        b = account - self.under_use * reserve                                                # line 26
         if b > rho[j]:                                                                        # lines 27 to 34
             line, p = 28, 1 - omega
         elif b < rho[k]:
@@ -162,6 +172,34 @@ class LiteralSUAK(Literal):
         if self.fault == "no clip":
             p = (b - rho[k]) / (rho[j] - rho[k])
         return self.at(line, j if self.rng.random() < p else k)
+
+
+class LiteralTwoAccounts(LiteralSUAK):
+    """SUAK with two accounts, as the chapter words it before its theorem (section 3.20)."""
+
+    X_Q = X_P = 0.0
+    asks = False
+
+    def see(self, arm, reward, cost):
+        Literal.see(self, arm, reward, cost)
+        if self.asks:
+            self.X_Q -= cost
+        else:
+            self.X_P -= cost
+
+    def choose(self, t):
+        unsure = self.unsure(t)
+        self.asks, self.null_gap = bool(unsure), inf if self.fault == "no null arm" else self.c
+        if unsure:
+            self.phase = 1 if self.phase == 1 else 3
+            self.X_Q += self.c
+            if self.X_Q < 1:
+                return self.at("skip")
+            return self.at("ask", min(unsure, key=lambda i: self.arms[i].n) if self.order == "least" else unsure[0])
+        self.phase, kept = 2, 0 if self.fault == "all is handed over" else 1 - self.c
+        moved = max(self.X_Q - kept, 0)
+        self.X_Q, self.X_P = self.X_Q - moved, self.X_P + moved + self.c
+        return self.at("skip") if self.X_P < 1 else self.base(t, self.X_P)
 
 
 class LiteralOPS(Literal):
@@ -373,12 +411,50 @@ def test_a_wrong_suak_is_found_out():
 @pytest.mark.parametrize(("name", "reading"), [("three", {"counting": "coming"}), ("three", {"counting": "needed"}),
                                                ("three", {"order": "first"}), ("three", {"under_use": 0.0}),
                                                ("two cheap", {"log": "T"}),
-                                               ("three", {"reserve": "log t / 8 omega"})])
+                                               ("three", {"reserve": "log t / 8 omega"}),
+                                               ("three", {"reserve": "log t / 4 omega"}), ("three", {"margin": 6.5}),
+                                               ("two cheap", {"width": 1.5}), ("three", {"counting": "two accounts"})])
 def test_readings_of_suak_differ(name, reading):
     """In such runs: so no reading is tested by another's transcription."""
     ends = [cb.simulate({"p": cb.SUAK(**{"under_use": 0.1, **each})}, FAR[name][0], cb.AnytimeBudget(0.5, 10**8),
                         seed=1, checkpoints=np.array([2, 12_000]) / 10**8) for each in ({}, reading)]
     assert not same(*ends)
+
+
+TWO = [{"counting": "two accounts", "reserve": "log t / 4 omega", "margin": 3, "width": 1.5},
+       {"counting": "two accounts", "under_use": 0.0, "margin": 2.5, "log": "T"},
+       {"counting": "two accounts", "reserve": "log t / 8 omega", "margin": 4.0, "order": "first", "width": 1.0}]
+
+
+@pytest.mark.parametrize("reading", TWO, ids=str)
+def test_two_accounts_round_for_round_while_an_arm_is_unsure(reading):
+    for seed, (bandit, c) in enumerate([(FIGURE_1, 0.5), (FIGURE_2, 0.5), (random_bandit(1, 4), 0.3),
+                                        (random_bandit(2, 1), 0.99)]):
+        player, _ = compare(cb.SUAK, LiteralTwoAccounts, bandit, c, 400, seed, **reading)
+        assert {(1, "skip"), (1, "ask")} <= player.met
+
+
+# What a case meets in rounds in which all arms are resolved: skips, and lines of Algorithm 2.
+RESOLVED = [("three", 0, {"skip", 28, 30, 33}), ("three", 1, {"skip", 28, 33}), ("three", 2, {"skip", 28, 30, 33}),
+            ("two dear", 0, {"skip", 28, 30, 33}), ("two cheap", 1, {"skip", 28, 33}), ("all cheap", 0, {24}),
+            ("poor", 0, {28}), ("cheap and dear", 0, {28, 30, 33})]
+
+
+@pytest.mark.parametrize(("name", "reading", "lines"), RESOLVED)
+def test_two_accounts_round_for_round_when_all_are_resolved(name, reading, lines):
+    """The first 400 rounds with a program, with the questions that come up between them."""
+    player, _ = compare(cb.SUAK, LiteralTwoAccounts, *FAR[name], 10**8, reading, 6_000, 400, **TWO[reading])
+    assert player.solved == 400 and ((3, "ask") in player.met) == (name not in ("two cheap", "cheap and dear"))
+    assert {line for phase, line in player.met if phase == 2} == lines
+
+
+@pytest.mark.parametrize(("bandit", "c", "fault"), [
+    (*FAR["three"], "all is handed over"), (cb.Bandit(betas(0.5), [cb.Constant(1.0)]), 0.25, "no null arm")])
+def test_wrong_two_accounts_are_found_out(bandit, c, fault):
+    said = rounds(cb.SUAK(**TWO[0]), bandit, c, 10**8, 1, 6_000)
+    for wrong in (None, fault):
+        other, _ = literal(LiteralTwoAccounts, bandit, c, 10**8, 1, 6_000, 400, fault=wrong, **TWO[0])
+        assert (said[:len(other)] == other) == (wrong is None)
 
 
 OPS_READINGS = [{}, {"radius": "3logt"}, {"radius": "2logT"}, {"time_row": False}]
@@ -584,7 +660,7 @@ def test_fewer_roots_change_not_a_bit(kind):
     for seed in range(24 if kind in ("noisy", "close") else 12):
         bandit, rate, held_back = mixed_bandits(rng, kind), rng.choice([0.45, 0.5, 0.55]), rng.choice([0.0, 0.01, 1.0])
         rate, held_back = float(rate), 1.0 if kind == "close" else float(held_back)
-        stop, reading = cb.AnytimeBudget(rate, 40_000), {**SUAK_READINGS[seed % 7], "under_use": held_back}
+        stop, reading = cb.AnytimeBudget(rate, 40_000), {**[*SUAK_READINGS, *TWO][seed % 10], "under_use": held_back}
         ends = [1, 2, 7, 500, *np.sort(rng.choice(35_000, 6, replace=False)) + 501, 40_000 - rng.integers(4000)]
         slots = (SLOTS, 1, 16)[seed % 3]
         expected, memory, drawn = all_bits(full, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
@@ -723,7 +799,7 @@ def test_nobody_passes_but_who_mixes_with_the_null_arm():
     runs = cb.simulate(EVERYONE, FAR["two dear"][0], cb.AnytimeBudget(0.5, 4000))
     passes = (runs.rounds - runs.skips - runs.pulls.sum(axis=-1))[:, 0, -1]
     passing = {label for label, count in zip(EVERYONE, passes, strict=True) if count}
-    assert passing == {"USS", "threshold", "draws", "control"}
+    assert passing == {"USS", "threshold", "draws", "control", "SUAK 2"}
 
 
 def test_neither_workers_nor_company_change_a_bit():
@@ -782,7 +858,7 @@ def test_the_store_tells_anytime_budgets_apart(tmp_path):
 
 
 def test_readings_are_kept_apart_in_the_store(tmp_path):
-    for reading in SUAK_READINGS:
+    for reading in (*SUAK_READINGS, *TWO):
         runs = [cb.simulate({"p": cb.SUAK(**reading)}, *FAR["all cheap"][:1], cb.AnytimeBudget(0.5, 9000), store=store)
                 for store in (tmp_path / "s", None)]
         assert same(*runs)
@@ -872,7 +948,9 @@ def test_a_horizon_beyond_max_rounds():
       for bad in (-0.1, np.nan, inf, "a", None)],
     (lambda: cb.SUAK(log="s"), r"log = 's': must be one of \('t', 'T'\)"),
     (lambda: cb.SUAK(counting="pulls"), "counting = 'pulls': must be one of .*'skips', 'coming', 'needed', 'printed'"),
-    (lambda: cb.SUAK(reserve="none"), r"reserve = 'none': must be one of \('log t / omega\^2', 'log t / 8 omega'\)"),
+    (lambda: cb.SUAK(reserve="none"), r"reserve = 'none': must be one of \('log t / omega\^2', 'log t / 8 omega'"),
+    *[(lambda bad=bad: cb.SUAK(margin=bad), "margin = .*: must be a number, 2 or more") for bad in (1.9, np.nan, "a")],
+    *[(lambda bad=bad: cb.SUAK(width=bad), r"width = .*: must be a number in \(0, 3\]") for bad in (0, 3.1, inf, None)],
     (lambda: cb.SUAK(order=0), r"order = 0: must be one of \('least', 'first'\)"),
     (lambda: cb.OnePhaseSkip("3 log T"), r"radius = '3 log T': must be one of \('3logT', '3logt', '2logT'\)"),
     (lambda: cb.OnePhaseSkip(time_row=1), "time_row = 1: must be True or False")])

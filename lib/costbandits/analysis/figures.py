@@ -38,6 +38,7 @@ CASTS = {
 }, {
     "SUAK": (BLUE, SOLID), "OPS": (RED, SOLID), "OPS 3logt": (RED, DASHED), "OPS 2logT": (RED, DOTTED),
     "PDS": (GREEN, SOLID), "USS": (PURPLE, SOLID), "USS 5": (PURPLE, DASHED),
+    "SUAK-2": (BLUE, DASHED), "ControlBudget": (BLACK, DASHED), "known means": (BLACK, DOTTED),
 }, {
     "CS-TS": (GREEN, SOLID), "CS-TS, Gaussian": (GREEN, DASHED), "CS-UCB": (RED, SOLID), "CS-ETC": (BLUE, SOLID),
     "commit once": (SKY, DASHED), "blind": (BLACK, DOTTED), "PE-CS": (PURPLE, SOLID),

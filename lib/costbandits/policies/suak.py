@@ -105,13 +105,24 @@ def bounds(n, sums, width, upper, lower):
 # ---- SUAK -------------------------------------------------------------------------------------------
 
 # What N_p counts besides the pulls of unsure arms; see `SUAK`.
-READINGS = ("skips", "coming", "needed", "printed")
-SKIPS, COMING, NEEDED, PRINTED = range(4)
+READINGS = ("skips", "coming", "needed", "printed", "two accounts")
+SKIPS, COMING, NEEDED, PRINTED, TWO = range(5)
 
 # S_p and N_p of the paper; the spending before a pull that is to be added to S_p, else -1; skips of lines 5 and 16, and
 # of line 18; the round in which phase 2 began, 0 before; extremes of omega.
 MEMORY = np.dtype([(name, "f8") for name in ("S_p", "N_p", "pending", "skips_unsure", "skips_anytime", "phase_2",
                                              "least_omega", "most_omega")])
+
+
+class Reading(NamedTuple):
+    """The fields of `SUAK`, as its rule takes them; `radii` are margin and width, None the paper's."""
+
+    under_use: float
+    knows_T: bool
+    counting: int
+    least: bool
+    divisor: float | None
+    radii: tuple[float, float] | None
 
 
 class Phases(NamedTuple):
@@ -124,7 +135,7 @@ class Phases(NamedTuple):
 
 
 # What is held back, and the number in it, if any; see `SUAK`.
-RESERVES = {"log t / omega^2": None, "log t / 8 omega": 8.0}
+RESERVES = {"log t / omega^2": None, "log t / 8 omega": 8.0, "log t / 4 omega": 4.0}
 
 
 @nb.njit(error_model="numpy")
@@ -135,28 +146,48 @@ def held_back(under_use, divisor, log_t, omega):
     return under_use * log_t / (divisor * omega)
 
 
+@nb.njit(error_model="numpy")
+def margin_and_width(radii):
+    """The paper's, unless others are given."""
+    if radii is None:
+        return 7.0, 3.0
+    return radii
+
+
+@nb.njit(inline="always", error_model="numpy")
+def of_questions(memory, two, c):
+    """What of the budget is for questions alone, when no arm is unsure: nothing with one account."""
+    return max(c * memory.N_p - memory.S_p, 0.0) if two else 0.0
+
+
 @rule
 def suak(t, spent, n, sums, told, settings, own, rng):
     """SUAK (Elumar et al., Algorithm 2); comments name its lines and equations."""
     c, log_t, memory = told.rate, log(t), own.memory
-    under_use, knows_T, counting, least, divisor = settings
+    under_use, knows_T, counting, least, divisor, radii = settings
+    margin, width = margin_and_width(radii)
     if memory.pending >= 0.0:
         memory.S_p += spent - memory.pending
         memory.pending = -1.0
-    unsure, delta = -1, inf                                       # an arm with c within its wide interval (4), (5)
+    two = counting == TWO                                         # then (7) knows the null arm, whose gap is c
+    unsure, delta = -1, c if two else inf                         # an arm with c within its wide interval (4), (5)
     for k in range(n.size):
         radius, gap = inf, 0.0
         if n[k] > 0:
             radius, gap = sqrt(1.5 * log_t / n[k]), abs(sums[1, k] / n[k] - c)
         delta = min(delta, gap - radius)                          # (7)
-        if gap <= 7.0 * radius and (unsure < 0 or (least and n[k] < n[unsure])):
+        if gap <= margin * radius and (unsure < 0 or (least and n[k] < n[unsure])):
             unsure = k
-    rounds = memory.N_p + (counting == COMING)
-    if memory.S_p + 1.0 > c * rounds and (counting != NEEDED or unsure >= 0):
+    rounds = memory.N_p + (counting == COMING or two)
+    if memory.S_p + 1.0 > c * rounds and (unsure >= 0 or not (counting == NEEDED or two)):
         memory.N_p += counting != PRINTED                         # departs from the paper: as printed nothing is pulled
         memory.skips_unsure += 1.0
         return SKIP
-    if spent + 1.0 > c * t:
+    apart = 0.0
+    if two and unsure < 0:                                        # the questions keep 1 - c at most; bases the rest
+        memory.S_p = max(memory.S_p, c * (memory.N_p + 1.0) - 1.0)
+        apart = of_questions(memory, two, c)
+    if spent + (1.0 + apart) > c * t:
         memory.skips_anytime += 1.0
         return SKIP
     if unsure >= 0:
@@ -168,12 +199,12 @@ def suak(t, spent, n, sums, told, settings, own, rng):
         memory.phase_2 = t
     omega = delta / (2.0 + delta - c)                             # (6)
     memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
-    bounds(n, sums, 3.0 * (log(told.horizon) if knows_T else log_t), own.upper, own.lower)
+    bounds(n, sums, width * (log(told.horizon) if knows_T else log_t), own.upper, own.lower)
     k, j = bridge(own.upper, own.lower, c)
     if j >= 0:
         # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
         cost_j, cost_k = sums[1, j] / n[j], sums[1, k] / n[k] if k < n.size else 0.0
-        b = c * t - spent - held_back(under_use, divisor, log_t, omega)
+        b = c * t - spent - apart - held_back(under_use, divisor, log_t, omega)
         p = min(max((b - cost_k) / (cost_j - cost_k), omega), 1.0 - omega)       # lines 27 to 34
         k = j if rng.random() < p else k
     return k if k < n.size else NULL_ARM
@@ -192,14 +223,14 @@ def outline(k, n, sums, mean_r, mean_c, root):
 
 
 @nb.njit(error_model="numpy")
-def prospects(end, mean_c, root, c):
+def prospects(end, mean_c, root, c, margin):
     """What holds while log t is at most `end`, if all arms rest: the arm of the smallest term of (7), what the terms of
     the others cannot fall below, and up to which log t no arm is unsure."""
     rival, smallest, rest, sure, width = 0, inf, inf, end, sqrt(1.5 * end)
     for k in range(root.size - 1):
         gap = abs(mean_c[k] - c)
         term, until = gap - width * root[k], gap / root[k]
-        sure = min(sure, until * until / 73.5 - CLEAR)                      # gap > 7 sqrt(1.5 log t / n)
+        sure = min(sure, until * until / (1.5 * margin * margin) - CLEAR)   # gap > margin sqrt(1.5 log t / n)
         if term < smallest:
             rival, smallest, rest = k, term, smallest
         else:
@@ -237,7 +268,7 @@ def base(low, high, radius, mean_r, mean_c, root, upper, lower, c):
 @nb.njit(error_model="numpy")
 def catch_up(t, arm, before, n, sums, told, settings, own):
     """Give all arms the bounds of round t, the last with a base; `arm` was pulled in it, and had (n, sums) `before`."""
-    width = 3.0 * log(told.horizon if settings[1] else t)
+    width = margin_and_width(settings.radii)[1] * log(told.horizon if settings.knows_T else t)
     bounds(n, sums, width, own.upper, own.lower)
     if arm >= 0:
         n, reward, cost = before
@@ -255,8 +286,11 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
     pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     n, sums, now = state
     last, max_cost, ceiling, rate = limits
-    under_use, knows_T, _, _, divisor = settings
+    under_use, knows_T, counting, _, divisor, radii = settings
+    margin, width = margin_and_width(radii)
     status, K, c, log_T, memory = RUNNING, n.size, told.rate, log(told.horizon), own.memory
+    two, apart = counting == TWO, 0.0
+    null_gap = c if two else inf                                            # of the null arm, in (7)
     mean_r, mean_c, root, upper, lower = (np.zeros(K + 1), np.zeros(K + 1), np.zeros(K + 1), np.zeros(K + 1),
                                           np.zeros(K + 1))
     low, high, rival, rest, end, sure = 0, -1, 0, 0.0, 0.0, 0.0             # sure = 0: ask
@@ -266,21 +300,22 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             chosen, clear, log_t = ASK, False, log(t + 1)
-            if log_t < sure and spent + 1.0 > c * (t + 1):
+            if log_t < sure and spent + (1.0 + apart) > c * (t + 1):
                 chosen = SKIP                                               # line 15 sees what it saw in the last round
                 memory.skips_anytime += 1.0
             elif log_t < sure:
-                radius = sqrt(3.0 * (log_T if knows_T else log_t))
+                radius = sqrt(width * (log_T if knows_T else log_t))
                 low, high, clear = base(low, high, radius, mean_r, mean_c, root, upper, lower, c)
             if clear:
                 delta = abs(mean_c[rival] - c) - sqrt(1.5 * log_t / n[rival])
                 for k in range(K if delta > rest - CLEAR else 0):
                     delta = min(delta, abs(mean_c[k] - c) - sqrt(1.5 * log_t / n[k]))
+                delta = min(delta, null_gap)
                 omega = delta / (2.0 + delta - c)
                 memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
                 chosen = low
                 if high >= 0:
-                    b = c * (t + 1) - spent - held_back(under_use, divisor, log_t, omega)
+                    b = c * (t + 1) - spent - apart - held_back(under_use, divisor, log_t, omega)
                     p = min(max((b - mean_c[low]) / (mean_c[high] - mean_c[low]), omega), 1.0 - omega)
                     chosen = high if rng.random() < p else low
                 chosen, played, pulled = chosen if chosen < K else NULL_ARM, t + 1, -1
@@ -292,8 +327,9 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
                     for k in range(K):
                         outline(k, n, sums, mean_r, mean_c, root)
                     low, high = bridge(own.upper, own.lower, c)
+                    apart = of_questions(memory, two, c)
                     end = log(t + t // 16)
-                    rival, rest, sure = prospects(end, mean_c, root, c)
+                    rival, rest, sure = prospects(end, mean_c, root, c, margin)
             if chosen < 0:
                 t += 1
                 now.skips += chosen == SKIP
@@ -311,11 +347,11 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
                 if sure > 0.0:
                     outline(arm, n, sums, mean_r, mean_c, root)
                     if arm == rival:
-                        rival, rest, sure = prospects(end, mean_c, root, c)
+                        rival, rest, sure = prospects(end, mean_c, root, c, margin)
                     else:
                         gap = abs(mean_c[arm] - c)
                         rest = min(rest, gap - sqrt(1.5 * end) * root[arm])
-                        sure = min(sure, gap * gap * n[arm] / 73.5 - CLEAR)
+                        sure = min(sure, gap * gap * n[arm] / (1.5 * margin * margin) - CLEAR)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     if played > 0:
         catch_up(played, pulled, before, n, sums, told, settings, own)
@@ -504,19 +540,29 @@ class SUAK(_Anytime):
         Multiplies the reserve, the part of the budget that is held back.
     log : {"t", "T"}
         What stands in the radii of the bounds (8), (9): SUAK is not to know T, but there the paper prints log T.
-    counting : {"skips", "coming", "needed", "printed"}
+    counting : {"skips", "coming", "needed", "printed", "two accounts"}
         What N_p counts besides the pulls of unsure arms: skips at lines 5 and 16; also the coming round; as "skips",
-        but line 15 is asked only while an arm is unsure; nothing, as printed.
+        but line 15 is asked only while an arm is unsure; nothing, as printed. With two accounts, ours, the coming round
+        counts, line 15 is asked only while an arm is unsure, and c N_p - S_p is for questions alone: lines 17 and 26
+        see what else there is. When no arm is unsure, what the questions' account holds above 1 - c is handed over. And
+        the null arm, of cost 0, counts in (7).
     order : {"least", "first"}
         Which unsure arm is pulled: the least pulled, or the first.
-    reserve : {"log t / omega^2", "log t / 8 omega"}
+    reserve : {"log t / omega^2", "log t / 8 omega", "log t / 4 omega"}
         The paper's; or the one that is nearly best for a known pair of arms, as an exact computation shows
-        (`cb.bounds.suak.slack_law`). A reserve of log t / 4 omega has a proof for such a pair.
+        (`cb.bounds.suak.slack_law`); or the one with a proof.
+    margin : float
+        An arm is unsure while its mean cost is within `margin` times sqrt(1.5 log t / n) of c; 2 or more, the paper's
+        is 7.
+    width : float
+        The radius of the bounds (8), (9) is the square root of `width` log t / n; in (0, 3], in the paper 3.
 
     Examples
     --------
-    >>> cb.SUAK(reserve="log t / 8 omega").under_use
-    1.0
+    SUAK-2, the policy of our theorem (`cb.bounds.suak.two_accounts`):
+
+    >>> cb.SUAK(counting="two accounts", reserve="log t / 4 omega", margin=3.0, width=1.5).order
+    'least'
     """
 
     under_use: float = 1.0
@@ -524,6 +570,8 @@ class SUAK(_Anytime):
     counting: str = "skips"
     order: str = "least"
     reserve: str = "log t / omega^2"
+    margin: float = 7.0
+    width: float = 3.0
     rule = staticmethod(suak)
     loop = staticmethod(by_sketch)
 
@@ -532,11 +580,14 @@ class SUAK(_Anytime):
         for name, allowed in (("log", ("t", "T")), ("counting", READINGS), ("order", ("least", "first")),
                               ("reserve", tuple(RESERVES))):
             require(getattr(self, name) in allowed, name, getattr(self, name), f"must be one of {allowed}")
+        number("margin", self.margin, low=2.0, allowed="must be a number, 2 or more")
+        number("width", self.width, high=3.0, allowed="must be a number in (0, 3]", above=0.0)
 
     @property
-    def settings(self) -> tuple:
-        return (float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least",
-                RESERVES[self.reserve])
+    def settings(self) -> Reading:
+        radii = float(self.margin), float(self.width)
+        return Reading(float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least",
+                       RESERVES[self.reserve], None if radii == (7.0, 3.0) else radii)
 
     def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
