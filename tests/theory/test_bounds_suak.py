@@ -186,7 +186,58 @@ def test_the_repaired_first_term_is_smaller_than_the_printed_one():
         assert bounds.wrong_bases_repaired(*instance, 10**6) <= printed / instance[2]
 
 
-@pytest.mark.parametrize("bound", [bounds.regret, bounds.wrong_bases_repaired])
+def test_the_constants_of_the_repaired_first_term():
+    # Half the width means half of every limit; what a last pull loses stays.
+    whole, half = (bounds.wrong_bases_repaired(*FIGURE_1, 1000, width, 0.05) for width in (3.0, 1.5))
+    assert 2 * half - whole == pytest.approx((0.065 + 0.24 + 0.24) / 0.05)
+    assert bounds.wrong_bases_repaired(*FIGURE_1, 1000, share=0.15 / 1.65) == pytest.approx(
+        bounds.wrong_bases_repaired(*FIGURE_1, 1000))
+
+
+# ---- two accounts -----------------------------------------------------------------------------------
+
+def test_two_accounts_by_hand():
+    # r* = 0.59, alpha = 0.24, lambda = 0.7; omega = 0.2 / 1.7, and with half the gap 0.1 / 1.6. Wrong bases: {0, 1} has
+    # slope 5/9 and gap 0.14 - 1/9, {2, null} with slope 1 and gap 0.09; {0} and {1, null} are less severe.
+    T, F, w, least = 1000, 2.58 * 3, 0.2 / 1.7, 0.1 / 1.6
+    L_01, L_2 = 6 * log(T) * ((14 / 9) / (0.14 - 1 / 9)) ** 2, 6 * log(T) * (2 / 0.09) ** 2
+    bound = bounds.two_accounts(*FIGURE_1, T)
+    assert bound.wrong_bases == pytest.approx((1.18 + 0.59) * (2 * L_01 + L_2 + 3) / least)
+    assert bound.failures == pytest.approx((1.18 + 0.59) * F)
+    asked = 24 * log(T) * (1 / 0.04 + 1 / 0.0625 + 1 / 0.09) + 3 + F
+    unspent = log(T) / (4 * least) + 1 + log(T + 1) / (16 * 0.5 * w)
+    assert bound.learning == pytest.approx(1.18 * (1 + 2 * asked) + 0.7 * unspent)
+    skips = exp(3 * w) * (1 + 2.62 * exp(6 * w) + F) / (1 - exp(-1.5 * w**2))
+    assert bound.skips == pytest.approx(0.24 * skips)
+
+
+def test_two_accounts_of_a_single_best_arm_by_hand():
+    # Arm 1 is 0.1 worse, arm 0 loses nothing; the price of cost is 0, so nothing is lost by unspent budget. With a
+    # margin of 7 the smallest omega is that of 3/4 of the gap.
+    T, F, least = 50, 2.58 * 2, 0.15 / 1.65
+    bound = bounds.two_accounts(*SINGLE, T, margin=7)
+    assert bound.wrong_bases == pytest.approx((1.2 + 0.6) * (6 * log(T) / 0.01 + 2) / least)
+    assert bound.learning == pytest.approx(1.2 * (1 + 2 * (96 * log(T) * (1 / 0.04 + 1 / 0.09) + 2 + F)))
+
+
+def test_where_two_accounts_promise_nothing():
+    costs_c, as_good = ([0.5, 0.9], [0.5, 0.8], 0.5), ([0.6, 0.6], [0.3, 0.8], 0.5)
+    assert bounds.two_accounts(*costs_c, 100).total == inf
+    assert bounds.two_accounts(*as_good, 100).wrong_bases == inf > bounds.two_accounts(*as_good, 100).learning
+    # A small c limits delta: the null arm's cost is 0.1 off.
+    poor = bounds.two_accounts([0.5], [0.9], 0.1, 100)
+    assert poor.skips == 0 < poor.learning < inf            # alpha = 0: a skip loses nothing
+
+
+def test_two_accounts_are_promised_less_than_theorem_3_2():
+    # Where the null arm is not the closest to c; for a small c its r* / c in place of r* may be the larger.
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        instance = (*rng.random((2, 4)), rng.uniform(0.5, 0.95))
+        assert bounds.two_accounts(*instance, 10**6).total < bounds.regret(*instance, 10**6).total / 2
+
+
+@pytest.mark.parametrize("bound", [bounds.regret, bounds.wrong_bases_repaired, bounds.two_accounts])
 def test_informative_from_is_the_first_horizon(bound):
     start = bounds.informative_from(*FIGURE_1, bound)
     best = optimum.mixture(*FIGURE_1).value
@@ -253,6 +304,12 @@ def test_slack_law_is_the_sum_over_all_plays(high, low, a, b):
     np.testing.assert_allclose(law.unspent, np.arange(left.size) / b)
 
 
+def test_an_adversary_in_some_rounds_by_hand():
+    # c = 1/2, rounds 1 to 4: skip, an arm that always costs 1, skip, one that is free. Then 1 may be spent: no skip.
+    law = bounds.slack_law(0.8, 0.2, 0.5, 0.1, np.zeros(5), forced=[np.nan, 1, np.nan, 0, 0])
+    assert law.skips.tolist() == [1, 0, 1, 0, 0] and law.unspent @ law.probability == 1.5
+
+
 @given(st.floats(0.51, 1), st.floats(0, 0.49), st.floats(0, 0.5), st.floats(-5, 5))
 def test_slack_law_is_a_law_and_never_overspends(high, low, omega, held):
     law = bounds.slack_law(high, low, 0.5, omega, np.full(60, held))
@@ -303,6 +360,9 @@ def test_maximal_inequality_behind_the_repair():
     (lambda: bounds.slack_law(0.8, 0.3, 0.5, 0.6, [0.0]), "omega = 0.6"),
     (lambda: bounds.slack_law(0.8, 0.3, 0.5, 0.1, []), "held_back"),
     (lambda: bounds.slack_law(0.8, 0.3, 0.5, 0.1, [np.nan]), "held_back"),
+    (lambda: bounds.slack_law(0.8, 0.3, 0.5, 0.1, [0.0], [1.5]), r"forced\[0\] = 1.5: .*or NaN"),
+    (lambda: bounds.slack_law(0.8, 0.3, 0.5, 0.1, [0.0], [0.0, 1.0]), r"forced = .* \(1,\)"),
+    (lambda: bounds.two_accounts([0.5], [0.1], 0.5, 10, margin=1.9), "margin = 1.9: must be a number, 2 or more"),
 ])
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):

@@ -1,8 +1,8 @@
 """What Elumar, Tekin and Yagan, "Bandits with Anytime Knapsacks", promise.
 
 Theorem 3.2 and Lemma 3.1 as printed, the gaps they are made of and Table 1 as numbers, a smaller bound for the first
-term by a repaired proof, and the exact law of the unspent budget for a known pair of arms, which judges Lemmas D.4
-and D.7.
+term by a repaired proof, the theorem of SUAK with two accounts, and the exact law of the unspent budget for a known
+pair of arms, which judges Lemmas D.4 and D.7.
 
 A base is one arm or two; the null arm, which costs and pays nothing, has the number K. A mixture of its arms must cost
 at most c (`rate`) per round on average.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import inf, log, pi
+from math import exp, expm1, inf, log, pi
 from typing import NamedTuple
 
 import numpy as np
@@ -242,7 +242,17 @@ def regret(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon:
                        float(3 * pi**2 * best / delta**2), 2 * pi**2 * K**2)
 
 
-def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> float:
+def _choices(mu, rho, rate):
+    """The bases that an optimist may choose, the null arm last in mu and rho: arms, gap, whether it is I*, and the
+    slope of their own dual line."""
+    for arms, _, gap, optimal in bases(mu[:-1], rho[:-1], rate).itertuples(index=False):
+        if (len(arms) == 2) == (rho[list(arms)].max() > rate):      # of two cheap arms one alone is better
+            i, j = arms[0], arms[-1]
+            yield arms, gap, optimal, max((mu[i] - mu[j]) / (rho[i] - rho[j]), 0.0) if i != j else 0.0
+
+
+def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int,
+                         width: float = 3.0, share: float | None = None) -> float:
     """Upper bound of what SUAK loses by choosing wrong bases while the confidence bounds hold; ours.
 
     A base I, a cheap arm or an expensive one with a cheap one or the null arm, is chosen only while one of its arms has
@@ -251,9 +261,18 @@ def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: f
     has at most 12 log T / Delta_j^2 pulls. A choice pulls such an arm with probability omega_min or more, and loses at
     most the largest dual gap in I. Summed over arms, from the bases with small L_I to those with large.
 
-    Parameters as in `regret`, whose first term it replaces. In units of reward; infinite if two bases are best, or an
-    arm costs c.
+    Parameters as in `regret`, whose first term it replaces, and two more. In units of reward; infinite if two bases are
+    best, or an arm costs c.
 
+    Parameters
+    ----------
+    width : float
+        As in `cb.SUAK`; 12 is four times this.
+    share : float, optional
+        The smallest probability of an arm of a base; omega(3/4 delta_min) if it is not given.
+
+    Examples
+    --------
     >>> round(wrong_bases_repaired([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000))
     71623
     """
@@ -264,20 +283,18 @@ def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: f
     if delta == 0:
         return inf
     limits = [[] for _ in rewards]                      # of each arm: (L_I, what a choice of I loses)
-    for arms, _, gap, optimal in bases(rewards, costs, rate).itertuples(index=False):
-        if optimal or (len(arms) == 2) != (rho[list(arms)].max() > rate):
-            continue                                    # two cheap arms are never chosen: one of them is better
-        i, j = arms[0], arms[-1]
-        slope = max((mu[i] - mu[j]) / (rho[i] - rho[j]), 0.0) if i != j else 0.0
+    for arms, gap, optimal, slope in _choices(mu, rho, rate):
+        if optimal:
+            continue
         short = arms
         if gap == 0 and best.price == 0:                # I = I* and an expensive arm
-            other = i if rho[i] > rate else j
+            other = max(arms, key=rho.__getitem__)
             short, slope, gap = (other,), 0.0, best.value - mu[other]
         if gap <= ROUNDING:
             return inf
         for arm in set(short) - {len(rewards)}:
-            limits[arm].append((12 * log_t * ((1 + slope) / gap) ** 2, loss[list(arms)].max()))
-    return float(sum(_layers(sorted(own)) for own in limits) / omega(0.75 * delta, rate))
+            limits[arm].append((4 * width * log_t * ((1 + slope) / gap) ** 2, loss[list(arms)].max()))
+    return float(sum(_layers(sorted(own)) for own in limits) / (share or omega(0.75 * delta, rate)))
 
 
 def _layers(limits):
@@ -287,6 +304,56 @@ def _layers(limits):
         total += (limit - last) * max(loss for _, loss in limits[m:])
         last = limit
     return total
+
+
+def _limits(rewards, costs, rate, log_t):
+    """L_i of `two_accounts`: a wrong base is chosen only while one of its arms has at most so many pulls."""
+    best, limits = mixture(rewards, costs, rate), np.zeros(len(rewards) + 1)
+    if best.price == 0:
+        gap = best.value - rewards
+        other = gap > ROUNDING
+        return np.where(other, 6 * log_t / np.where(other, gap, 1.0) ** 2, np.where(costs > rate, inf, 0.0))
+    for arms, gap, _, slope in _choices(np.append(rewards, 0.0), np.append(costs, 0.0), rate):
+        if gap > 0:
+            limits[list(arms)] = np.maximum(limits[list(arms)], 6 * log_t * ((1 + slope) / gap) ** 2)
+    return limits[:-1]
+
+
+def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int,
+                 margin: float = 3.0) -> RegretBound:
+    """Upper bound of the regret of `cb.SUAK(counting="two accounts", reserve="log t / 4 omega", width=1.5)`; ours.
+
+    The theorem of section 3.20 of the chapter, whose proof is complete. `wrong_bases` and `failures` are the two halves
+    of its second term; `learning` is the first and the last, questions and unspent budget. Infinite if an arm costs c,
+    or if one arm alone is best and one dearer than c pays as much.
+
+    Parameters
+    ----------
+    reward_means, cost_means, rate, horizon
+        As in `regret`.
+    margin : float
+        m, 2 or more: an arm is unsure while its mean cost is within m radii of c.
+
+    Examples
+    --------
+    >>> round(two_accounts([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
+    336874
+    """
+    rewards, costs, c = _arms(reward_means, cost_means, rate)
+    m = number("margin", margin, low=2.0, allowed="must be a number, 2 or more")
+    log_t, best = log(count("horizon", horizon)), mixture(rewards, costs, c)
+    gaps_, failures = np.abs(costs - c), 2.58 * len(rewards)
+    delta = min(gaps_.min(), c)
+    if delta == 0:
+        return RegretBound(inf, inf, inf, inf)
+    w, least = float(omega(delta, c)), float(omega((m - 1) / (m + 1) * delta, c))
+    choices = (_limits(rewards, costs, c, log_t) + 1).sum() / least
+    questions = (1.5 * (m + 1) ** 2 * log_t / gaps_**2 + 1).sum() + failures
+    skips = exp(6 * w * (1 - c)) * (1 + 2.62 * exp(6 * w) + failures) / -expm1(-1.5 * w**2)
+    unspent = log_t / (4 * least) + 1 + log(horizon + 1) / (16 * (1 - c) * w) if best.price > 0 else 0.0
+    each = best.value / c + best.value
+    return RegretBound(float(each * choices), float(best.value / c * (1 + 2 * questions) + best.price * unspent),
+                       float(max(best.floor, 0.0) * skips), float(each * failures))
 
 
 def informative_from(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, bound: Callable = regret) -> float:
@@ -355,8 +422,8 @@ class SlackLaw(NamedTuple):
     probability: np.ndarray
 
 
-@compiled_for(_laws(types.float64, types.float64, types.int64, types.int64, types.float64, _floats))
-def _slack(high, low, a, b, omega, held_back):
+@compiled_for(_laws(types.float64, types.float64, types.int64, types.int64, types.float64, _floats, _floats))
+def _slack(high, low, a, b, omega, held_back, forced):
     """Probabilities of a skip by round, and of the final slack in steps of 1 / b; c = a / b, costs 0 or 1."""
     mass, skips = np.zeros(a * (held_back.size + 1) + 1), np.zeros(held_back.size)
     new, top = np.zeros(mass.size), 0
@@ -372,6 +439,8 @@ def _slack(high, low, a, b, omega, held_back):
             else:
                 p = ((x + a) / b - held_back[t] - low) / (high - low)
                 cost = low + min(max(p, omega), 1.0 - omega) * (high - low)
+                if forced[t] >= 0.0:
+                    cost = forced[t]
                 new[x + a] += mass[x] * (1.0 - cost)
                 new[x + a - b] += mass[x] * cost
         mass, new, top = new, mass, top + a
@@ -381,7 +450,8 @@ def _slack(high, low, a, b, omega, held_back):
     return skips, mass[:top + 1].copy()
 
 
-def slack_law(cost_high: float, cost_low: float, rate: float, omega: float, held_back: ArrayLike) -> SlackLaw:
+def slack_law(cost_high: float, cost_low: float, rate: float, omega: float, held_back: ArrayLike,
+              forced: ArrayLike | None = None) -> SlackLaw:
     """SUAK's phase 2 with a fixed base of two arms and known means: the exact law of skips and of unspent budget.
 
     Costs are 0 or 1. Lines 17, 18 and 26 to 36 of Algorithm 2 (Elumar et al.), with a constant omega and with any
@@ -396,6 +466,8 @@ def slack_law(cost_high: float, cost_low: float, rate: float, omega: float, held
         c, in (0, 1], a fraction with a denominator of at most 100; omega, in [0, 1/2].
     held_back : array_like of shape (rounds,)
         What is not to be spent, in units of cost, round by round.
+    forced : array_like of shape (rounds,), optional
+        The expected cost of a pull in rounds in which an adversary chooses it, NaN in all others.
 
     Examples
     --------
@@ -408,5 +480,8 @@ def slack_law(cost_high: float, cost_low: float, rate: float, omega: float, held
     require(float(c) == float(rate), "rate", rate, "must be a fraction with a denominator of at most 100")
     omega = number("omega", omega, 0, 0.5, "must be in [0, 1/2]")
     held = numbers("held_back", held_back, shape=("rounds",))
-    skips, probability = _slack(high, low, c.numerator, c.denominator, omega, np.ascontiguousarray(held))
+    forced = np.full(held.size, np.nan) if forced is None else np.asarray(forced, float)
+    numbers("forced", np.nan_to_num(forced, nan=0.0), 0, 1, _SHARES + " or NaN", shape=held.shape)
+    skips, probability = _slack(high, low, c.numerator, c.denominator, omega,
+                                *map(np.ascontiguousarray, (held, forced)))
     return SlackLaw(skips, np.arange(probability.size) / c.denominator, probability)
