@@ -187,7 +187,7 @@ def results(rows, claims, root):
              f"{_deep(rows, root)}[{REPORT}]({REPORT}) has what does not hold, and why we think so.\n",
              totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
              findings(root, names)]
-    for name in [names[0], *(name for name in chapters(root) if name not in names)]:
+    for name in [names[0], *(name for name in chapters(root) if name not in names)][:3]:
         if found := cover(root, name):
             parts.append(f"\n![{plain(found[1])}](figures/{name}/{found[0]}.png)\n*{plain(found[1])}* "
                          f"[{plain(title(root, name))}](notebooks/{name}.ipynb)")
