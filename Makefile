@@ -35,7 +35,7 @@ RUN = $(PY) -m compendium --build $(BUILD)
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test check deep lab site refresh new bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -71,6 +71,9 @@ lab: $(READY)  ## JupyterLab on the notebooks
 
 site: $(READY)  ## the reading site in build/site: chapters, ledger, results, library
 	@$(PY) -m compendium.site --build $(BUILD)
+
+paper: $(READY)  ## the report for a journal, with the numbers of the committed results, as a page in build/paper
+	@$(PY) -m compendium.paper --build $(BUILD)
 
 refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(RUN) refresh

@@ -6,7 +6,7 @@
 The rows that the notebooks have published (figures/<notebook>/ledger.csv) are collected in figures/ledger.csv. A row
 judged at deep scale (figures/deep/<notebook>/ledger.csv) takes the place of the one that answers the same question.
 REPRODUCTION.md has a line for each claim; the README, between two marks, totals, ten findings of the chapters, figures
-(figures/<notebook>/story.json), and which policy for which problem.
+(figures/<notebook>/story.json), and which policy for which problem; paper/paper.md, the report for a journal, numbers.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from costbandits.analysis import ledger
 from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
-from . import publication
+from . import paper, publication
 from .outcome import STANDINGS, choices, cover, findings, own, title, totals
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of
@@ -216,7 +216,8 @@ def made(root):
     require(begin and end, README, "", f"must have the marks {BEGIN!r} and {END!r}, in this order")
     known = json.dumps({"version": 1, "claims": ledger.records(rows, claims)}, ensure_ascii=False, indent=1)
     return {LEDGER: table, RECORDS: known + "\n", REPORT: report(rows, claims, root),
-            README: f"{before}{BEGIN}\n\n{results(rows, claims, root)}\n{END}{after}"}, left_out
+            README: f"{before}{BEGIN}\n\n{results(rows, claims, root)}\n{END}{after}",
+            **paper.made(root, rows, claims)}, left_out
 
 
 def stale(root, texts):

@@ -76,8 +76,8 @@ def asked(folder):
 
 def test_help_lists_every_command():
     commands = set(re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()) - {"FORCE"}
-    assert commands == {"all", "quick", "test", "check", "deep", "lab", "new", "refresh", "bench", "lock", "wheel",
-                        "lowest", "clean", "distclean", "help"}
+    assert commands == {"all", "quick", "test", "check", "deep", "lab", "site", "paper", "new", "refresh", "bench",
+                        "lock", "wheel", "lowest", "clean", "distclean", "help"}
     status, said = make(ROOT, "help")
     assert status == 0 and sorted(re.findall(r"^  make (\w+) +\S.*$", said, re.MULTILINE)) == sorted(commands)
 
@@ -131,6 +131,7 @@ def works_again(project, changed):
     ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
     ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
     ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/report.py", []), ("lib/compendium/lab.py", None),
+    ("lib/compendium/paper.py", None),
     ("lib/compendium/site/pages.py", None),
     ("params/quick/one.yaml", None), ("params/deep/two.yaml", None), ("tests/reference.py", None)])
 def test_what_all_depends_on(project, name, again):

@@ -1,0 +1,169 @@
+"""The report for a journal: its numbers come from the committed results, and it is built as one page.
+
+    python -m compendium.paper            from the project's folder; `make paper` calls it
+
+In paper/paper.md a number that is a result is followed by a comment that names it, as in `129<!-- claims -->`, and a
+table stands between `<!-- totals -->` and `<!-- end of totals -->`. Both are filled in here, and by `make all`. The
+text is in the form that the Journal of Open Source Software takes, which is Pandoc's; `page` turns it into MyST.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from costbandits.analysis import ledger
+from costbandits.checks import require
+
+from . import outcome, publication
+from .project import claims as claims_of
+from .site import check
+from .typography import typeset
+
+PAPER, BENCHMARKS, LEDGER = "paper/paper.md", "benchmarks/BENCHMARKS.txt", "figures/ledger.csv"
+NUMBER = re.compile(r"[^\s|]+(?=<!-- (\w+) -->)")
+TABLE = re.compile(r"(?<=<!-- totals -->\n\n).*?(?=\n\n<!-- end of totals -->)", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+CITED = re.compile(r"(?<![\w@])@(\w+)")
+SETTINGS = {"extensions": ["myst_nb", "sphinxcontrib.bibtex"], "bibtex_bibfiles": ["references.bib"],
+            "root_doc": "paper", "project": "costbandits", "html_theme": "alabaster",
+            "html_theme_options": {"nosidebar": True}, "html_show_sourcelink": False, "html_permalinks": False,
+            "html_use_index": False}
+LOOP, VECTORS = "plain Numba loop, omega-UCB, K={}", "NumPy over 100 replications, omega-UCB, K={}"
+
+
+def made(root, rows, claims):
+    """The paper with the numbers of these rows, path -> text; nothing where there is no paper."""
+    path = Path(root) / PAPER
+    return {PAPER: filled(path.read_text(encoding="utf-8"), root, rows, claims)} if path.exists() else {}
+
+
+def filled(text, root, rows, claims):
+    """A text with what is generated in it.
+
+    Parameters
+    ----------
+    text : str
+        The paper.
+    root : path
+        The project, for its benchmarks and tables.
+    rows : DataFrame
+        All rows of the ledger.
+    claims : dict id -> Claim
+        The claims that were judged.
+
+    Raises
+    ------
+    ValueError
+        If a number has a name that nothing here has.
+    """
+    known = {**judged(rows, claims), **measured((Path(root) / BENCHMARKS).read_text(encoding="utf-8")),
+             **compared(pd.read_csv(Path(root) / "figures/exact/blocks_pulled.csv"))}
+    unknown = {found[1] for found in NUMBER.finditer(text)} - set(known)
+    require(not unknown, f"{PAPER}, numbers", sorted(unknown), f"must be of {', '.join(known)}")
+    totals = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", outcome.totals(rows, claims, root, lambda name: name))
+    return NUMBER.sub(lambda found: known[found[1]], TABLE.sub(lambda _: totals, text))
+
+
+def judged(rows, claims):
+    """Numbers of the ledger."""
+    ours = {id for id in rows.id.unique() if claims[id].ours}
+    papers = ledger.summary(rows[~rows.id.isin(ours)], claims)
+    standing = papers.standing.value_counts()
+    checks = [claims[id].second_check for id in papers.id[papers.standing == ledger.CONTRADICTED]]
+    return {"claims": str(len(papers)), "questions": str(len(ours)), "rows": str(len(rows)),
+            "reproduced": str(standing.get(ledger.REPRODUCED, 0)),
+            "contradicted": str(standing.get(ledger.CONTRADICTED, 0)),
+            "counterexamples": str(sum(bool(each) and each[0] == "counterexample" for each in checks))}
+
+
+def measured(text):
+    """Numbers of the benchmarks' table."""
+    def numbers(label):
+        words = " +".join(map(re.escape, label.split()))
+        found = re.search(rf"^{words} +(\S.*)$", text, re.MULTILINE)
+        require(found, BENCHMARKS, label, "must be a row")
+        return re.findall(r"\d[\d.]*(?:e[+-]\d+)?", found[1])
+
+    seconds, rounds, indices, *_ = numbers("omega-UCB 1/4 1e+12")
+    scan, lazy = numbers("UCB1 (full scan)"), numbers("UCB1 (lazy)")
+    found = {"rounds": typeset(rounds), "indices": typeset(indices), "seconds": seconds,
+             "thompson": numbers("BTS 1e+12")[0],
+             "experiment": numbers("synthetic experiment, 9 x 100 x 8 policies")[0],
+             "compiling": numbers("import and a first study, with its compilation")[0],
+             "scanning": f"{int(scan[-1]):,}", "searching": f"{int(lazy[-1]):,}"}
+    sampling = float(numbers("sampling a pair, Bernoulli")[0])
+    for arms in (10, 100):
+        (loop, *_, ours), (vectors, *_) = numbers(LOOP.format(arms)), numbers(VECTORS.format(arms))
+        found |= {f"ours{arms}": ours, f"drawing{arms}": f"{int(ours) + sampling:.0f}",
+                  f"loop{arms}": f"{int(loop):,}", f"vectors{arms}": f"{int(vectors):,}"}
+    return found
+
+
+def compared(table):
+    """In how many games every pull of the fast loops was compared with a full scan, and in how many one differed."""
+    pulls = table[table.compared == "every pull"]
+    return {"games": f"{pulls.games.sum():,}", "length": f"{pulls.rounds.min():,}", "differ": str(pulls.differ.sum())}
+
+
+def head(text):
+    """The metadata of the paper, and its body."""
+    _, metadata, body = re.split(r"^---\n", text, maxsplit=2, flags=re.MULTILINE)
+    return yaml.safe_load(metadata), body
+
+
+def page(text):
+    """The paper as MyST has it: title and authors above it, headings one level deeper, citations as roles."""
+    metadata, body = head(text)
+    affiliations = {str(each["index"]): each["name"] for each in metadata["affiliations"]}
+    authors = ", ".join(f"{each['name']} ({affiliations[str(each['affiliation'])]})" for each in metadata["authors"])
+    body = re.sub(r"^#", "##", COMMENT.sub("", body), flags=re.MULTILINE)
+    body = re.sub(r"\[(@[^\]]+)\]", lambda found: f"{{cite:p}}`{','.join(CITED.findall(found[1]))}`", body)
+    body = CITED.sub(r"{cite:t}`\1`", body)
+    return f"# {metadata['title']}\n\n{authors}, {metadata['date']}\n{body}\n```{{bibliography}}\n```\n"
+
+
+def build(root, folder):
+    """Write the paper as one page to this folder; its faults, one text each."""
+    from sphinx.cmd.build import build_main
+    root, source = Path(root), Path(folder) / "source"
+    shutil.rmtree(folder, ignore_errors=True)
+    source.mkdir(parents=True)
+    text = (root / PAPER).read_text(encoding="utf-8")
+    shutil.copyfile(root / "paper" / head(text)[0]["bibliography"], source / "references.bib")
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
+        shutil.copy(root / "paper" / picture, source)
+    (source / "paper.md").write_text(re.sub(r"(!\[[^\]]*\]\()[^)]*/", r"\1", page(text)), encoding="utf-8")
+    (source / "conf.py").write_text("".join(f"{key} = {value!r}\n" for key, value in SETTINGS.items()))
+    if build_main(["-b", "html", "-W", "--keep-going", "-q", str(source), str(folder)]):
+        return ["Sphinx has warnings"]
+    return check.faults(folder)
+
+
+def main(arguments=None):
+    """The command; its exit status: 0, 1 if the page has a fault, 2 if an input is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m compendium.paper", description=__doc__.partition("\n")[0])
+    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
+    folder = Path(parser.parse_args(arguments).build) / "paper"
+    try:
+        for name, text in made(".", ledger.read(LEDGER), claims_of(".")).items():
+            if Path(name).read_text(encoding="utf-8") != text:
+                publication.replace(name, text)
+                print(f"{name}: written")
+        found = build(".", folder)
+    except (ValueError, OSError) as error:
+        print(f"costbandits: {error}", file=sys.stderr)
+        return 2
+    for fault in found:
+        print(f"costbandits: {fault}", file=sys.stderr)
+    if not found:
+        print(f"{folder / 'paper.html'}: the report, as one page")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
