@@ -85,9 +85,9 @@ def test_theorem_4_floor_is_of_a_consistent_family():
 
 
 def test_theorem_4_repaired_by_hand():
-    # L = log 10,000 = 9.21034; C = 0.5: 6 (2 * 0.5 * L)^(1/3) 10^(8/3) = 5837.7; 6 sqrt(2 * 10^4 L) = 2575.2
-    assert bounds.theorem_4_repaired(2, 10_000, 0.1, 5) == pytest.approx(5837.7 + 1 + 6 * (2575.2 + 2), rel=1e-5)
-    assert bounds.theorem_4_repaired(2, 10_000, 0.0, 5) == pytest.approx(6 * (2575.2 + 2), rel=2e-5)
+    # L = log 10,000 = 9.21034; C = 0.5: 6 (2 * 0.5 * L)^(1/3) 10^(8/3) = 5837.72; 6 sqrt(2 * 10^4 L) = 2575.16
+    assert bounds.theorem_4_repaired(2, 10_000, 0.1, 5) == pytest.approx(5837.72 + 1 + 6 * (2575.16 + 2), rel=1e-5)
+    assert bounds.theorem_4_repaired(2, 10_000, 0.0, 5) == pytest.approx(6 * (2575.16 + 2), rel=2e-5)
 
 
 def test_theorem_4_margins_by_hand():

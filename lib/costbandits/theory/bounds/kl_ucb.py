@@ -228,7 +228,7 @@ def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independe
     --------
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> pulls(bandit, tau=10**10).round()
-    array([ inf, 528.])
+    array([ inf, 530.])
     """
     tau, a = count("tau", tau, low=bandit.K), positive("a", a)
     require(box or independent or a >= 2, "a", a, "must be 2 or more for KL-UCB-SC where reward and cost depend")
