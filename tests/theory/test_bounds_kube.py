@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.stats import binom, norm
 
+import costbandits as cb
 from costbandits.theory import optimum
 from costbandits.theory.bounds import kube as bounds
+from costbandits.theory.bounds.kl_ucb import divergence
 
 unit = st.floats(0.01, 1)
 cost = st.floats(1, 20)
@@ -250,6 +253,110 @@ def test_equal_densities_cost_nothing_but_the_remainder():
     assert two.regret((0.5, 1.0)) == pytest.approx(0, abs=1e-12)
 
 
+# ---- Theorems 9 and 10: any scale, and KL-UCB over the cost ----------------------------------------
+
+def low_sum(luck, mean, most=inf, longest=1500):
+    """sum over n of E[min(most, exp(Y)); Y > 0], Y = luck(n, mean of n Bernoulli rewards), exactly."""
+    total = 0.0
+    for n in range(1, longest):
+        k = np.arange(n + 1)
+        Y = luck(n, k / n)
+        total += np.exp(np.minimum(Y, log(most)) + binom.logpmf(k, n, mean))[Y > 0].sum()
+    return total
+
+
+def bonus_luck(reference, R):
+    return lambda n, x: n * np.maximum(reference - x, 0) ** 2 / (2 * R**2)
+
+
+def test_low_rounds_by_hand():
+    # kappa = 1/2; R >= sigma: 2 + log 3. R = sigma / 2: p = 3/4, and kappa = 2^2 / (2 2^2) again
+    assert bounds.low_rounds(1.0, 99, 1.0, 1.0) == bounds.low_rounds(1.0, 1, 2.0, 1.0) == pytest.approx(2 + log(3))
+    assert bounds.low_rounds(2.0, 16, 1.0, 2.0) == pytest.approx(2 * (1 + 8 / 0.75))
+
+
+@pytest.mark.parametrize("mean", [0.3, 0.5, 0.8])
+def test_low_rounds_against_exact_sums(mean):
+    for gap in (0.25, 0.15):
+        assert low_sum(bonus_luck(mean - gap, 0.5), mean) <= bounds.low_rounds(gap, 1e9)
+        exact = [low_sum(bonus_luck(mean - gap, 0.25), mean, most) for most in (1e3, 1e6)]
+        allowed = [bounds.low_rounds(gap, most, 0.25) for most in (1e3, 1e6)]
+        assert exact[0] <= allowed[0] and exact[1] <= allowed[1]
+    # With half the bonus the sum is not bounded: for a mean of 1/2, whose deviation is 1/2, it soon is too large.
+    assert mean != 0.5 or exact[1] > 5 * bounds.low_rounds(0.15, 1e6)
+
+
+def test_low_rounds_of_normal_rewards():
+    """E[exp(Y); Y > 0] = phi(sqrt n d) / (sqrt n d) where R = sigma = 1, phi the normal density."""
+    for gap in (0.1, 0.3, 1.0):
+        z = gap * np.sqrt(np.arange(1, 200_000))
+        assert 0.1 < (norm.pdf(z) / z).sum() / bounds.low_rounds(gap, 1, 1.0, 1.0) <= 1
+
+
+@pytest.mark.parametrize("fractional", [False, True])
+@pytest.mark.parametrize(("costs", "budget"), [((1, 2), 30), ((1, 1.3), 21), ((5, 1), 40)])
+def test_exact_regret_obeys_theorem_9(costs, budget, fractional):
+    two = bounds.TwoArms(costs, budget, fractional)
+    for means in [(1, 1), (0, 1), *np.random.default_rng(2).random((60, 2))]:
+        assert two.regret(means) <= bounds.theorem_9(means, costs, budget, fractional=fractional)
+
+
+@given(arms, st.floats(1.5, 10))
+def test_scales_of_theorems_9_and_10(arms, scale):
+    rewards, costs = map(np.array, arms)
+    budget = 100 * costs.max()
+    bound = bounds.theorem_9(*arms, budget)
+    assert bounds.theorem_9(scale * rewards, costs, budget, scale, scale / 2) == pytest.approx(scale * bound, rel=1e-6)
+    assert bounds.theorem_9(rewards, scale * costs, scale * budget) == pytest.approx(bound, rel=1e-6)
+    assert bounds.theorem_10(rewards, scale * costs, scale * budget) == pytest.approx(
+        bounds.theorem_10(*arms, budget), rel=1e-6)
+
+
+def test_the_logarithms_of_theorems_9_and_10():
+    """2 R^2 / l and l / kl(mu, c rho*) for each unit of ln B in the limit, from above; mu* c_max / c* more for KUBE."""
+    means, costs = [0.75, 0.5, 0.4], [1, 2, 1.2]            # losses 1 and 0.5; the second arm is too expensive
+    def per_log(bound, low, high, *more):
+        return (bound(means, costs, high, *more) - bound(means, costs, low, *more)) / log(high / low)
+    windows = (1e6, 1e20), (1e20, 1e80), (1e150, 1e300)
+    # The remainder is of order (ln n)^(2/3): the constant is near only where 2 R^2 ln n is large beside it.
+    for R, nearly in ((0.5, 1.9), (1.0, 1.6), (10.0, 1.15)):
+        early, later, last = (per_log(bounds.theorem_9, *window, R) / (2 * R**2 * 3) for window in windows)
+        assert early > later > last > 1 and last < nearly
+    assert per_log(bounds.theorem_9, *windows[2], 1.0, 0.5, False) == pytest.approx(
+        per_log(bounds.theorem_9, *windows[2]) + 0.75 * 2)
+    early, later, last = (per_log(bounds.theorem_10, *each) * float(divergence(0.4, 0.9)) / 0.5 for each in windows)
+    assert early > later > last > 1 and last < 2.6
+    # Below the deviation it is a power.
+    assert log(bounds.theorem_9(means, costs, 1e300, 0.25) / bounds.theorem_9(means, costs, 1e200, 0.25)) / (
+        100 * log(10)) == pytest.approx(0.75, abs=0.01)
+
+
+def test_an_arm_that_costs_alone_rule_out_needs_no_logarithm():
+    assert bounds.theorem_10([0.75, 0.5], [1, 2], 1e300) == pytest.approx(bounds.theorem_10([0.75, 0.5], [1, 2], 1e6))
+    assert bounds.theorem_10([0.75, 0.5], [1, 1.2], 1e300) > 5 * bounds.theorem_10([0.75, 0.5], [1, 1.2], 1e6)
+    # A best arm that always pays never errs: the other is pulled once, and at the end less than mu* is lost.
+    assert bounds.theorem_10([1, 0.5], [1, 2], 1e6) == pytest.approx(1.5 + 1)
+    assert bounds.theorem_9([0.5], [2], 11) == bounds.theorem_10([0.5], [2], 11) == 0.5
+    assert bounds.theorem_9(*PLAIN, 0.1) == bounds.theorem_10(*PLAIN, 0.1) == 0
+
+
+def test_low_rounds_are_shared():
+    """Levels 1 > 2 of arms with losses 1 and 3: rounds low at both cost 3, those low at the first only 1."""
+    low, high = np.array([[5.0, 9.0], [9.0, 2.0]]), np.array([[1.0, 1.0], [1.0, 0.5]])
+    assert bounds._by_levels(np.array([1.0, 3.0]), low, high) == pytest.approx(1 * 2 + 3 * 1.5 + 5 * 1 + 2 * 2)
+
+
+def test_runs_obey_theorems_9_and_10():
+    """Means of 60 runs; the bounds are so large that only a wrong formula comes near."""
+    bandit = cb.Bandit([cb.Bernoulli(p) for p in (0.75, 0.6, 0.3)], [cb.Constant(c) for c in (1.0, 2.0, 1.0)])
+    runs = cb.simulate({"half": cb.FractionalKUBE(0.5), "KUBE": cb.KUBE(0.5), "KL": cb.KLUCB()}, bandit,
+                       cb.HardBudget(5000), 60, 3, [1.0])
+    lost = cb.regret.knapsack(runs)[:, :, 0].mean(axis=1)
+    game = bandit.reward_means, bandit.cost_means, 5000
+    allowed = [bounds.theorem_9(*game, 0.5), bounds.theorem_9(*game, 0.5, fractional=False), bounds.theorem_10(*game)]
+    assert ((0.05 < lost / allowed) & (lost < allowed)).all()
+
+
 # ---- Theorem 8 --------------------------------------------------------------------------------------
 
 @given(st.integers(1, 10**9), st.floats(0.2, 0.8), st.floats(0.02, 0.15))
@@ -297,6 +404,12 @@ TWO = bounds.TwoArms((1, 2), 5)
     (lambda: bounds.chance_failures(1), "first_round = 1: must be a whole number, 2 or more"),
     (lambda: bounds.off_leader_pulls([], 3), "costs"),
     (lambda: bounds.off_leader_cost([1], -1), "budget = -1"),
+    (lambda: bounds.low_rounds([0.1, 0.0], 10), r"shortfall\[1\] = 0.0: must be above 0"),
+    (lambda: bounds.low_rounds(0.1, 10, -1), "reward_scale = -1"),
+    (lambda: bounds.low_rounds(0.1, 10, 1, 0), "deviation = 0"),
+    (lambda: bounds.theorem_9([-0.5], [1], 10), r"reward_means\[0\] = -0.5"),
+    (lambda: bounds.theorem_9([0.5], [1], inf), "budget = inf"),
+    (lambda: bounds.theorem_10([1.5], [1], 10), r"reward_means\[0\] = 1.5"),
     (lambda: bounds.worse_of_two(0, 0.5, 0.1), "pulls = 0"),
     (lambda: bounds.worse_of_two(10, 0.5, 0.5), "gap = 0.5: must be below 0.5"),
     (lambda: bounds.worse_of_two(10, "half", 0.1), "mean = 'half'"),

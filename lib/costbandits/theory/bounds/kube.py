@@ -1,7 +1,8 @@
 """What Tran-Thanh et al., "Knapsack based Optimal Policies for Budget-Limited Multi-Armed Bandits", promise.
 
 Theorems 1 and 7 as printed, the smaller bounds that a repaired proof gives, a lower bound with a constant in place of
-Theorem 8, and the exact law of KUBE and fractional KUBE on two Bernoulli arms, which the notebook judges them by.
+Theorem 8, bounds of ours for any scale of the bonus (Theorem 9) and for KL-UCB over the cost (Theorem 10), and the
+exact law of KUBE and fractional KUBE on two Bernoulli arms, which the notebook judges them by.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +12,10 @@ from math import inf, log, sqrt
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import lambertw, zeta
+from scipy.special import lambertw, logit, zeta
 
-from ...checks import ROUNDING, count, number, numbers, positive, require
+from ...checks import FINITE, ROUNDING, count, number, numbers, positive, require
+from .kl_ucb import divergence, errors
 
 
 def _costs(costs, shape=("K",)):
@@ -225,6 +227,115 @@ def fractional_kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: f
     39
     """
     return _sharper(reward_means, costs, budget, _fractional_end)
+
+
+_SHARES = np.geomspace(0.01, 0.99, 100)         # of its gap that an arm's level leaves to I*, where a bound may choose
+_EPS = np.geomspace(1e-3, 10, 100)
+
+
+def low_rounds(shortfall: ArrayLike, rounds: float, reward_scale: float = 1.0,
+               deviation: float = 0.5) -> float | np.ndarray:
+    """Lemma 7 (ours): expected rounds in which an arm's mean plus its bonus is more than `shortfall` below its truth.
+
+    The bonus after n pulls is R sqrt(2 ln t / n). With kappa = shortfall^2 / 2 sigma^2 and R >= sigma these are at most
+    1/kappa + ln(1 + 1/kappa) / 2 kappa, for ever; with R < sigma and p = 1 - (R / sigma)^2, (1 + rounds^p / p) / kappa.
+
+    Parameters
+    ----------
+    shortfall : float or array
+        In units of reward, above 0.
+    rounds : float
+        Of the game.
+    reward_scale, deviation : float
+        R, and the sigma with which rewards are sub-Gaussian: 1/2 for rewards on [0, 1].
+
+    Examples
+    --------
+    >>> round(float(low_rounds(1.0, 1e6, reward_scale=1.0, deviation=1.0)), 2)
+    3.1
+    """
+    R, sigma = positive("reward_scale", reward_scale), positive("deviation", deviation)
+    kappa = (numbers("shortfall", shortfall, allowed="must be above 0", above=0) / sigma) ** 2 / 2
+    power = 1 - (R / sigma) ** 2
+    if power <= 0:
+        return 1 / kappa + np.log1p(1 / kappa) / (2 * kappa)
+    return (1 + positive("rounds", rounds) ** power / power) / kappa
+
+
+def _by_levels(loss, low, high):
+    # Each arm has the level h_j that is best for it: low and high are C(h_j) and P(h_j), by arm and level. A round in
+    # which I* is low at some of the levels costs the largest loss of their arms at most, and counts once.
+    pick = (low + high).argmin(axis=1)[:, None]
+    low, high = (np.take_along_axis(each, pick, 1)[:, 0] for each in (low, high))
+    order = np.argsort(-low)
+    highest = np.maximum.accumulate(loss[order])
+    return float(loss @ (1 + high) + low[order] @ np.diff(highest, prepend=0.0))
+
+
+def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_scale: float = 1.0,
+              deviation: float = 0.5, fractional: bool = True) -> float:
+    """Theorem 9 (ours): upper bound of the regret of (fractional) KUBE with any scale R of its bonus.
+
+    The index is mean reward plus R sqrt(2 ln t / n), per cost. With R >= sigma, at a level h < mu* / c*, an arm with
+    m = c_j h - mu_j > 0 leads 1 + C + (1 + eps) 2 R^2 ln(B / c_min) / m^2 + 2 sigma^2 / (m^2 (1 - (1 + eps)^(-1/2))^2)
+    times at most, with C of `low_rounds`. Levels and eps are the best of a grid.
+
+    Parameters
+    ----------
+    reward_means, costs : sequence of K floats
+        mu_i, 0 or more, of rewards on any range; c_i above 0.
+    budget : float
+        B.
+    reward_scale, deviation
+        R and sigma, as in `low_rounds`. With R < sigma the bound is a power of the budget.
+    fractional : bool
+        Whether the policy is fractional KUBE.
+
+    Examples
+    --------
+    >>> [round(theorem_9([0.75, 0.5], [1, 2], 1e6, R)) for R in (1.0, 0.5)]
+    [171, 85]
+    """
+    rewards, costs = _arms(reward_means, costs, FINITE)
+    R, sigma = positive("reward_scale", reward_scale), positive("deviation", deviation)
+    budget = positive("budget", budget)
+    if budget < costs.min():                            # no pull, no regret
+        return 0.0
+    best, loss = _losses(rewards, costs)
+    worse, rounds = loss > 0, budget / costs.min()
+    seen = (1 + _EPS) * 2 * R**2 * log(rounds) + 2 * (sigma / (1 - (1 + _EPS) ** -0.5)) ** 2
+    high = seen.min() / (loss[worse, None] * (1 - _SHARES)) ** 2
+    low = low_rounds(costs[best] * (loss / costs)[worse, None] * _SHARES, rounds, R, sigma)
+    end = (_fractional_end if fractional else _kube_end)(rewards[best] / costs[best], costs, loss, budget, costs[best])
+    return _by_levels(loss[worse], low, high) + float(end)
+
+
+def theorem_10(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
+    """Theorem 10 (ours): upper bound of the regret of KL-UCB over the cost (`cb.KLUCB`), rewards on [0, 1].
+
+    At a level h below mu* / c* an arm with c_j h >= 1 is pulled 1 + S times at most, whatever the budget, and another
+    1 + S + (1 + eps) ln(B / c_min) / I + (1 + eps)^2 G^2 / (2 eps^2 I^2) times, I = kl(mu_j, c_j h); S is that of
+    `kl_ucb.errors`. Parameters as in `kube`, but costs of any scale. Levels and eps are the best of a grid.
+
+    >>> round(theorem_10([0.75, 0.5], [1, 2], 1e6))
+    23
+    """
+    rewards, costs = _arms(reward_means, costs)
+    budget = positive("budget", budget)
+    if budget < costs.min():
+        return 0.0
+    best, loss = _losses(rewards, costs)
+    worse = loss > 0
+    mean, gap = rewards[worse, None], loss[worse, None]
+    due = mean + gap * (1 - _SHARES)
+    out, due = due > 1, np.minimum(due, 1 - 1e-12)      # an arm that is out is too expensive to reach the level
+    far = np.where(out, inf, divergence(mean, due))
+    slope = np.where(out | (mean == 0), 0.0, logit(due) - logit(mean))
+    eps = _EPS[:, None, None]
+    high = (1 + eps) * log(budget / costs.min()) / far + ((1 + eps) / eps * slope / far) ** 2 / 2
+    low = errors(float(rewards[best]), rewards[best] - costs[best] * gap / costs[worse, None] * _SHARES).total
+    end = _fractional_end(rewards[best] / costs[best], costs, loss, budget, costs[best])
+    return _by_levels(loss[worse], low, high.min(axis=0)) + float(end)
 
 
 def worse_of_two(pulls: int, mean: float, gap: float) -> float:
