@@ -62,7 +62,8 @@ STUDIES = {
                 make, share_of_budget, [cb.regret.budgeted, lambda runs: cb.regret.budgeted(runs, "budget")])
        for family, make in (("bernoulli", cb.instances.bernoulli(6)), ("beta", cb.instances.beta(6)),
                             ("discrete", cb.instances.generalized_bernoulli(6)))},
-    "linear": ({"Budget-CB": cb.BudgetCB(), "printed": cb.BudgetCB(0.05, 0.5, 0.1, radius="printed"), "CB": cb.CB()},
+    "linear": ({"Budget-CB": cb.BudgetCB(), "printed": cb.BudgetCB(0.05, 0.5, 0.1, radius="printed"), "CB": cb.CB(),
+                "determinant": cb.BudgetCB(0.05, 0.5, 0.1, radius="determinant")},
                linear, cb.Budget(60.0), [cb.regret.budgeted]),
     "known costs": ({"KUBE": cb.KUBE(), "KUBE 1/40": cb.KUBE(40.0), "fractional": cb.FractionalKUBE(40.0),
                      "eps-first": cb.EpsilonFirst(0.1)},

@@ -17,6 +17,7 @@ from costbandits.environments.bandits import Linear
 from costbandits.policies import linear
 from costbandits.policies.base import Problem
 from costbandits.studies import keys
+from costbandits.theory.bounds.budget_ucb import radius
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is above the smallest expected cost")
 
@@ -49,7 +50,8 @@ def polytope(rng, d):
 FAMILIES = {"cloud": cloud, "box": box, "simplex": simplex, "polytope": polytope}
 POLICIES = {"CB": cb.CB(), "CB .2": cb.CB(0.1, 0.2), "Budget-CB": cb.BudgetCB(),
             "Budget-CB .05": cb.BudgetCB(0.2, 0.05, min_cost=0.08), "printed": cb.BudgetCB(radius="printed"),
-            "printed .3": cb.BudgetCB(0.5, 0.3, radius="printed")}
+            "printed .3": cb.BudgetCB(0.5, 0.3, radius="printed"), "determinant": cb.BudgetCB(radius="determinant"),
+            "determinant .2": cb.BudgetCB(0.2, 0.3, radius="determinant")}
 
 
 class Recorded(engine.Run):
@@ -85,8 +87,11 @@ class Literal:
     delta: float
     lam: float
 
-    def radius(self, t):
+    def radius(self, t, A):
         d, L = self.vertices.shape[1], max(np.linalg.norm(x) for x in self.vertices)
+        if getattr(self.policy, "radius", "proof") == "determinant":
+            growth = np.linalg.slogdet(A / self.policy.ridge)[1]
+            return self.C * sqrt(growth + 2 * log(2 / self.delta)) + self.S * sqrt(self.policy.ridge)
         growth, confidence = d * log(1 + t * L**2 / (self.policy.ridge * d)), 2 * log(1 / self.delta)
         if getattr(self.policy, "radius", "proof") == "printed":
             return self.C * sqrt(growth) + confidence + self.S * sqrt(self.policy.ridge)
@@ -114,7 +119,8 @@ class Literal:
     def choose(self, t, seen, rng):
         if t == 1:
             return int(rng.random() * len(self.vertices))
-        (_, *balls), eps = self.balls(seen), self.radius(t)
+        A, *balls = self.balls(seen)
+        eps = self.radius(t, A)
         values = [self.value(x, *self.best_pair(x, *balls, eps)) for x in self.vertices]
         return values.index(max(values))
 
@@ -175,9 +181,27 @@ def test_radius_by_hand():
     # d = 2, arms (1, 0) and (0, 2), so L = 2; C = 1/2, S = 3, ridge 4, delta = e^-8, t = 9:
     # 2 log(1 + 9 * 4 / 8) = 3.409496184; sqrt(3.409496184 + 16) = 4.405621, halved, plus 3 * 2
     player = Literal(np.array([[1.0, 0], [0, 2]]), 0.5, 3.0, cb.BudgetCB(ridge=4.0), np.exp(-8), 0.1)
-    assert player.radius(9) == pytest.approx(0.5 * sqrt(3.4094961844768505 + 16) + 6, rel=1e-12)
+    A = np.diag([4.0 + 5, 4.0 + 3 * 4])                                # of 5 and 3 pulls: det / rho^d is 144 / 16
+    assert player.radius(9, A) == pytest.approx(0.5 * sqrt(3.4094961844768505 + 16) + 6, rel=1e-12)
     player.policy = cb.BudgetCB(ridge=4.0, radius="printed")
-    assert player.radius(9) == pytest.approx(0.5 * sqrt(3.4094961844768505) + 16 + 6, rel=1e-12)
+    assert player.radius(9, A) == pytest.approx(0.5 * sqrt(3.4094961844768505) + 16 + 6, rel=1e-12)
+    player.policy = cb.BudgetCB(ridge=4.0, radius="determinant")
+    assert player.radius(9, A) == pytest.approx(0.5 * sqrt(log(9) + 16 + 2 * log(2)) + 6, rel=1e-12)
+
+
+def test_the_determinants_radius_is_at_most_that_of_its_bound_at_half_of_delta():
+    rng = np.random.default_rng(6)
+    for policy in (cb.BudgetCB(0.1, radius="determinant"), cb.BudgetCB(0.1, 0.05, radius="determinant")):
+        for d in (1, 2, 5):
+            x = rng.normal(size=(8, d))
+            player = Literal(x, 0.3, 2.0, policy, 0.1, 0.1)
+            A, largest = policy.ridge * np.eye(d), np.linalg.norm(x, axis=1).max()
+            for t in range(1, 60):
+                bound = radius(t, d, 0.3, largest, 2.0, policy.ridge, 0.05)
+                assert player.radius(t, A) <= bound * (1 + 1e-12)
+                arm = x[rng.integers(8)]
+                A = A + np.outer(arm, arm)
+            assert player.radius(60, A) < 0.99 * bound or d == 1
 
 
 def test_rounds_by_hand():
@@ -221,7 +245,7 @@ def test_the_chosen_arm_attains_the_maximum_over_arms_and_balls(label, d):
         for t, arm in enumerate(run.pulled, 1):
             if t > 1 and t % 5 == 0:
                 A, *balls = player.balls(seen)
-                (_, mu_r, mu_c), eps = balls, player.radius(t)
+                (_, mu_r, mu_c), eps = balls, player.radius(t, A)
                 pair = player.best_pair(player.vertices[arm], *balls, eps)
                 for nu, mu in zip(pair, (mu_r, mu_c), strict=True):
                     assert sqrt((nu - mu) @ A @ (nu - mu)) == pytest.approx(eps, rel=1e-9)
@@ -275,6 +299,11 @@ def all_bits(policy, bandit, budget, seed, limit, slots=SLOTS):
     return status, digest(run.state.n, run.state.sums, *run.record), rng.random(), run
 
 
+def gram(policy, x, run):
+    """A after a run."""
+    return policy.ridge * np.eye(x.shape[1]) + x.T @ (run.state.n[:, None] * x)
+
+
 def settled(run):
     """The estimates of all arms after a run, those brought up to date that were not looked at."""
     _, _, coordinates, _, arms, *contests, _ = run.worked_on
@@ -316,7 +345,8 @@ def test_no_other_arm_can_be_best(label):
             *_, run = all_bits(policy, bandit, 1e4, seed, limit)
             terms, *_, contest, _ = run.worked_on
             memory, drift = contest.memory, contest.drift
-            eps = literal(policy, bandit, 1e4, np.arange(bandit.K)).radius(limit + 1)
+            player = literal(policy, bandit, 1e4, np.arange(bandit.K))
+            eps = player.radius(limit + 1, gram(policy, player.vertices, run))
             moved = [sqrt(max(float(drift[j] @ drift[2 + j]), 0.0)) for j in range(2)]
             assert linear.reach(eps, drift) == pytest.approx(eps + max(moved), rel=1e-12)
             if eps + max(moved) > memory.radius:
@@ -371,17 +401,18 @@ def errors(policy, bandit, budget):
     assert policy.play(run, Problem(bandit.K, bandit.cost_means, budget, False, False, bandit.linear),
                        stream(0, 0, POLICY)) == engine.DONE
     _, x, _, inverse, *_ = run.worked_on
-    arms = settled(run)
-    A = policy.ridge * np.eye(x.shape[1]) + x.T @ (run.state.n[:, None] * x)
-    fresh = np.linalg.inv(A)
+    arms, A = settled(run), gram(policy, x, run)
+    fresh, volume = np.linalg.inv(A), np.linalg.slogdet(A / policy.ridge)[1]
     p, q = (x @ (fresh @ (x.T @ sums)) for sums in run.state.sums[:2])
     w = np.einsum("ki,ij,kj->k", x, fresh, x)
     return {"inverse": np.abs(inverse - fresh).max() / np.abs(fresh).max(), "norms": np.abs(arms[2] / w - 1).max(),
+            "volume": np.abs(arms.volume - volume).max(initial=0.0),
             "estimates": max(np.abs(arms[0] - p).max(), np.abs(arms[1] - q).max())}, run.state.now.rounds
 
 
 @pytest.mark.parametrize("policy", [cb.CB(), cb.BudgetCB(), cb.BudgetCB(radius="printed"), cb.BudgetCB(ridge=10.0),
-                                    cb.BudgetCB(ridge=1e-4), cb.BudgetCB(ridge=1e-5), cb.CB(ridge=1e-5)])
+                                    cb.BudgetCB(ridge=1e-4), cb.BudgetCB(ridge=1e-5), cb.CB(ridge=1e-5),
+                                    cb.BudgetCB(radius="determinant"), cb.BudgetCB(ridge=1e-4, radius="determinant")])
 def test_rounding_stays_small_over_a_whole_run(policy):
     rng = np.random.default_rng(9)
     cloud = cb.LinearBandit(rng.random((100, 10)), *rng.uniform(0.2, 1, (2, 10)) / 10, 0.1)
@@ -499,7 +530,7 @@ def test_lambda_is_positive(bad):
 
 @pytest.mark.parametrize("bad", ["prints", "", None, 1, ["proof"]])
 def test_there_are_two_radii(bad):
-    with pytest.raises(ValueError, match=r"radius = .*must be 'proof' or 'printed'"):
+    with pytest.raises(ValueError, match=r"radius = .*must be 'proof', 'printed' or 'determinant'"):
         cb.BudgetCB(radius=bad)
 
 

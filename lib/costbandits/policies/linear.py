@@ -37,12 +37,16 @@ class Terms(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """Of each arm x, shape (K,): x . estimated reward and cost vectors, x' A^-1 x, and x' A^-1 times the last arm."""
+    """Of each arm x, shape (K,): x . estimated reward and cost vectors, x' A^-1 x, and x' A^-1 times the last arm.
+
+    `volume` is log(det A / rho^d), of shape (1,), or (0,) where the radius does not look at it.
+    """
 
     reward: np.ndarray
     cost: np.ndarray
     squared_norm: np.ndarray
     product: np.ndarray
+    volume: np.ndarray
 
 
 @nb.njit(error_model="numpy")
@@ -56,8 +60,9 @@ def renew(ridge, vertices, coordinates, inverse, estimates, n, sums):
             costs[i] += vertices[k, i] * sums[1, k]
             for j in range(d):
                 A[i, j] += n[k] * vertices[k, i] * vertices[k, j]
-    inverse[:] = np.eye(d)
+    inverse[:], estimates.volume[:] = np.eye(d), 0.0
     for i in range(d):                                     # Gauss-Jordan; A is positive definite
+        estimates.volume[:] += log(A[i, i] / ridge)        # the product of these is the determinant
         inverse[i] /= A[i, i]
         A[i] /= A[i, i]
         for j in range(d):
@@ -115,11 +120,11 @@ def confidence_balls(terms, vertices, coordinates, inverse, estimates, rng, outc
     K, d, status, last = n.size, vertices.shape[1], RUNNING, limits.last_round
     noise, size, ridge, delta, length, smallest, printed, ratio = terms
     t, spent, collected = now.rounds, now.spent, now.reward
-    (p, q, w, z), u = estimates, np.empty(d)
+    (p, q, w, z, volume), u = estimates, np.empty(d)
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
-            growth = d * log(1.0 + (t + 1) * length * length / (ridge * d))
+            growth = volume[0] if volume.size > 0 else d * log(1.0 + (t + 1) * length * length / (ridge * d))
             eps = size * sqrt(ridge) + (noise * sqrt(growth) - 2.0 * log(delta) if printed
                                         else noise * sqrt(growth - 2.0 * log(delta)))
             if t == 0:
@@ -136,6 +141,8 @@ def confidence_balls(terms, vertices, coordinates, inverse, estimates, rng, outc
             going = spent < due and t < last and n[arm] < filled[arm]
             missed_r, missed_c = reward - p[arm], cost - q[arm]
             s = 1.0 + w[arm]
+            if volume.size > 0:
+                volume[0] += log(s)
             shrink(inverse, vertices[arm], s, u)
             update(K, u, s, missed_r, missed_c, coordinates, p, q, w, z)
             if t & (t - 1) == 0:
@@ -246,7 +253,7 @@ def settle(k, known, pulls, coordinates, u, missed, p, q, w, scratch):
 def put_back(estimates, contest):
     """Write the contenders' estimates back to where those of all arms are."""
     memory, positions, _, near, known, _, _, _, _ = contest
-    p, q, w, _ = estimates
+    p, q, w, _, _ = estimates
     for i in range(memory.contenders):
         k = positions[i]
         p[k], q[k], w[k], known[k] = near[0, i], near[1, i], near[2, i], memory.pulls
@@ -256,7 +263,7 @@ def put_back(estimates, contest):
 def take_out(coordinates, estimates, contest):
     """Bring the contenders up to date, and put what is known of them where they are updated together."""
     memory, positions, chosen, near, known, u, missed, _, scratch = contest
-    (p, q, w, _), number, pulls = estimates, memory.contenders, memory.pulls
+    (p, q, w, _, _), number, pulls = estimates, memory.contenders, memory.pulls
     for i in range(number):
         k = positions[i]
         if known[k] < pulls:
@@ -357,12 +364,12 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
     noise, size, ridge, delta, length, smallest, printed, ratio = terms
     memory, positions, chosen, near, known, us, missed, drift, scratch = contest
     p, q, w, z, value, u = near[0], near[1], near[2], np.empty(K), np.empty(K), np.empty(d)
-    confidence = 2.0 * log(delta)
+    volume, confidence = estimates.volume, 2.0 * log(delta)
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
-            growth = d * log(1.0 + (t + 1) * length * length / (ridge * d))
+            growth = volume[0] if volume.size > 0 else d * log(1.0 + (t + 1) * length * length / (ridge * d))
             eps = size * sqrt(ridge) + (noise * sqrt(growth) - confidence if printed
                                         else noise * sqrt(growth - confidence))
             place, best, tries = int(rng.random() * K) if t == 0 else -1, inf, 0
@@ -378,6 +385,8 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
             missed_r, missed_c, s = reward - p[place], cost - q[place], 1.0 + w[place]
+            if volume.size > 0:
+                volume[0] += log(s)
             shrink(inverse, vertices[arm], s, u)
             update(memory.contenders, u, s, missed_r, missed_c, chosen, p, q, w, z)
             remember(vertices[arm], u, s, missed_r, missed_c, memory, us, missed, drift)
@@ -424,6 +433,11 @@ class CB(Policy):
             require(0 < number("delta", self.delta, allowed=allowed) < 1, "delta", self.delta, allowed)
         positive("ridge", self.ridge)
 
+    @property
+    def determinant(self) -> bool:
+        """Whether the radius looks at the determinant of A, and shares delta between two balls."""
+        return False
+
     def goal(self, problem: Problem) -> tuple[float, bool, bool]:
         """Smallest expected cost, whether the radius is the printed one, and whether ratios count."""
         return 1.0, False, False
@@ -440,8 +454,9 @@ class CB(Policy):
         x = linear.vertices
         norms = (x * x).sum(axis=1)
         delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta
+        delta = delta / 2 if self.determinant else delta        # two balls share it
         floats = map(float, (linear.noise, linear.size, self.ridge, delta, norms.max() ** 0.5))
-        estimates = Estimates(*np.zeros((4, problem.K)))
+        estimates = Estimates(*np.zeros((4, problem.K)), np.zeros(int(self.determinant)))
         estimates.squared_norm[:] = norms / self.ridge
         told = Terms(*floats, *self.goal(problem)), x, np.ascontiguousarray(x.T), np.eye(x.shape[1]) / self.ridge
         if problem.K <= FEW or norms.max() > MOST * self.ridge:
@@ -462,8 +477,11 @@ class BudgetCB(CB):
         As in `CB`.
     min_cost : float, optional
         lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
-    radius : {"proof", "printed"}
+    radius : {"proof", "printed", "determinant"}
         Algorithm 2 prints eps with 2 log(1 / delta) outside of the square root; Lemma 5 and Eq. (13) have it inside.
+        There are two balls, of which each may then fail with probability delta. "determinant", ours, is
+        C sqrt(log(det A / rho^d) + 2 log(2 / delta)) + S sqrt(rho), with which both hold with probability 1 - delta;
+        the printed term d log(1 + t L^2 / (rho d)) is an upper bound of the determinant's.
 
     Examples
     --------
@@ -478,7 +496,12 @@ class BudgetCB(CB):
         super().__post_init__()
         if self.min_cost is not None:
             positive("min_cost", self.min_cost)
-        require(self.radius in ("proof", "printed"), "radius", self.radius, "must be 'proof' or 'printed'")
+        require(self.radius in ("proof", "printed", "determinant"), "radius", self.radius,
+                "must be 'proof', 'printed' or 'determinant'")
+
+    @property
+    def determinant(self) -> bool:
+        return self.radius == "determinant"
 
     def goal(self, problem: Problem) -> tuple[float, bool, bool]:
         return float(lower_bound(self, problem)), self.radius == "printed", True
