@@ -24,6 +24,12 @@ def ours(thing):
     return str(getattr(thing, "__module__", "")).partition(".")[0] == OURS
 
 
+def frozen(array):
+    """The array, read-only from now on: others are given it, too."""
+    array.flags.writeable = False
+    return array
+
+
 def require(ok, name, value, allowed):
     """Raise ValueError naming the argument, its value and what is allowed, unless `ok`."""
     if not ok:

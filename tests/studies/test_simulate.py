@@ -1,5 +1,6 @@
 """Studies: what runs report, what they do not depend on, and what is refused before anything is played."""
 
+import pickle
 from functools import partial
 from math import inf, nan
 
@@ -9,7 +10,7 @@ from reference import FAMILIES, INDICES, POLICIES, bits, outcomes, run, small_st
 
 import costbandits as cb
 from costbandits.engine import loops as engine
-from costbandits.engine import stacks
+from costbandits.engine import stacks, stops
 from costbandits.studies import study
 
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
@@ -347,3 +348,65 @@ def test_a_bad_instance_among_good_ones_is_refused():
 def test_one_arm(family):
     runs = cb.simulate(INDICES, FAMILIES[family](1), cb.Budget(20), checkpoints=4)
     assert (runs.pulls[..., 0] == runs.rounds).all() and (runs.pulls == runs.pulls[0]).all()
+
+
+# What a reader's functions are given, and what they say.
+
+@pytest.mark.parametrize("change", [
+    {"policies": {"mine": cb.IndexPolicy(cb.UCB1.rule, prepare=lambda p: p.cost_means.__itruediv__(2.0))}},
+    {"policies": {"mine": cb.IndexPolicy(cb.UCB1.rule, prepare=lambda p: p.reward_means.sort())}},
+    {"policies": {"mine": cb.IndexPolicy(cb.UCB1.rule, prepare=lambda p: p.linear.vertices[:, 0].sort())}},
+    {"stop": lambda bandit: bandit.cost_means.sort() or cb.Budget(5)},
+    {"stop": lambda bandit: bandit.linear.vertices.sort() or cb.Budget(5)},
+    {"reduce": lambda runs: {"x": runs.spent + runs.bandits[0].reward_means.sort()}}])
+def test_no_function_of_the_readers_can_change_what_others_are_given(change):
+    bandit = cb.LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1)
+    with pytest.raises(ValueError, match="read-only"):
+        cb.simulate(**{"policies": {"m": cb.MUCB()}, "bandits": bandit, "stop": cb.Budget(5), **change})
+
+
+def test_reduce_cannot_move_the_checkpoints_of_the_others():
+    def moved(runs):
+        runs.fractions[:] = 0.0
+        return {"spent": runs.spent}
+
+    assert cb.simulate({"m": cb.MUCB()}, HALF, cb.Budget(5), reduce=moved, checkpoints=2).fractions.tolist() == [0.5, 1]
+
+
+def test_a_bandit_that_went_to_another_process_is_read_only_too():
+    bandit = cb.LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1)
+    means = bandit.reward_means.tolist(), bandit.cost_means.tolist()
+    there = pickle.loads(pickle.dumps(bandit))
+    assert (there.reward_means.tolist(), there.cost_means.tolist()) == means
+    for array in (there.reward_means, there.cost_means, there.linear.vertices):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"policies": {"mine": cb.IndexPolicy(cb.UCB1.rule, prepare=lambda problem: np.random.random(problem.K))}},
+     r"policies\['mine'\] prepare = function <lambda>: called twice"),
+    ({"stop": lambda bandit: cb.Budget(5 + np.random.random())}, r"stop\(bandit\) in replication 0 = .*: called twice"),
+    ({"stop": lambda bandit: Patient(np.random.random())}, r"stop\(bandit\) in replication 0 = .*: called twice")])
+def test_what_is_random_must_come_from_a_generator_that_is_given(change, said):
+    with pytest.raises(ValueError, match=said):
+        cb.simulate(**{"policies": {"m": cb.MUCB()}, "bandits": HALF, "stop": cb.Budget(5), **change})
+
+
+class Patient(stops.StopRule):
+    """A rule of the reader's own, whose equality is identity."""
+
+    total, horizon = inf, 9
+
+    def __init__(self, patience):
+        self.patience = patience
+
+    def due(self, fractions):
+        return np.full(np.shape(fractions), inf)
+
+    def ends(self, fractions):
+        return np.full(np.shape(fractions), self.horizon)
+
+
+def test_a_stop_rule_without_equality_is_known_by_its_content():
+    assert cb.simulate({"m": cb.MUCB()}, HALF, lambda bandit: Patient(0.5)).rounds[0, 0, -1] == 9

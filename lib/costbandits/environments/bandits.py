@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import number, numbers, ours, require
+from ..checks import frozen, number, numbers, ours, require
 from .distributions import Distribution, TruncatedNormal, check_law
 
 
@@ -36,7 +36,7 @@ class Linear(NamedTuple):
 
     def ordered(self, order: np.ndarray) -> "Linear":
         """The same for arms in another order."""
-        return self._replace(vertices=np.ascontiguousarray(self.vertices[order]))
+        return self._replace(vertices=frozen(np.ascontiguousarray(self.vertices[order])))
 
 
 class Bandit:
@@ -50,7 +50,7 @@ class Bandit:
     Attributes
     ----------
     reward_means, cost_means : ndarray of shape (K,)
-        Expected reward and cost of a pull (mu^r, mu^c in the papers).
+        Expected reward and cost of a pull (mu^r, mu^c in the papers); read-only.
     linear : Linear or None
         What a policy may know of it, if rewards and costs are linear in the arms.
 
@@ -83,16 +83,22 @@ class Bandit:
 
     @cached_property
     def reward_means(self) -> np.ndarray:
-        return np.array([law.mean for law in self.rewards])
+        return frozen(np.array([law.mean for law in self.rewards]))
 
     @cached_property
     def cost_means(self) -> np.ndarray:
-        return np.array([law.mean for law in self.costs])
+        return frozen(np.array([law.mean for law in self.costs]))
 
     @property
     def ratios(self) -> np.ndarray:
         """Expected reward per expected cost of each arm, shape (K,) (rho_k in the papers)."""
         return self.reward_means / self.cost_means
+
+    def __setstate__(self, state):
+        # Pickle forgets that arrays are read-only; the means are made anew.
+        vars(self).update({name: part for name, part in state.items() if name not in ("reward_means", "cost_means")})
+        if self.linear is not None:
+            frozen(self.linear.vertices)
 
     def __repr__(self):
         return f"Bandit(rewards={list(self.rewards)!r}, costs={list(self.costs)!r})"
@@ -120,7 +126,7 @@ class LinearBandit(Bandit):
     """
 
     def __init__(self, vertices: ArrayLike, reward: ArrayLike, cost: ArrayLike, noise_sd: float):
-        vertices = numbers("vertices", vertices, shape=("K", "d")).copy()
+        vertices = frozen(numbers("vertices", vertices, shape=("K", "d")).copy())
         reward = numbers("reward", reward, shape=vertices.shape[1:])
         cost = numbers("cost", cost, shape=vertices.shape[1:])
         noise = number("noise_sd", noise_sd, 0, 1e6, "must be a finite number above 0, at most 1e6", above=0)

@@ -9,7 +9,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import count, require
+from ..checks import count, frozen, ours, require
 from ..engine import loops as engine
 from ..engine.loops import Run
 from ..engine.stops import StopRule
@@ -17,11 +17,14 @@ from ..environments.bandits import Bandit
 from .rules import compiled, require_current
 
 
+REPEATED = "called twice, it does not say the same: what is random must not come from np.random or random"
+
+
 @dataclass(frozen=True)
 class Problem:
     """What a policy could be told before the first pull; its `prepare` picks what it may know.
 
-    Arms stand in the replication's shuffled order.
+    Arms stand in the replication's shuffled order. Arrays are read-only: all policies of a replication share them.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Constant(0.5), cb.Constant(0.25)])
     >>> problem = Problem.of(bandit, cb.HardBudget(100), order=[1, 0])
@@ -43,8 +46,9 @@ class Problem:
     def of(cls, bandit: Bandit, stop: StopRule, order: ArrayLike) -> "Problem":
         """What could be told of a bandit under a stop rule, its arms in a given order."""
         known = all(law.variance == 0 for law in bandit.costs)
-        return cls(bandit.K, bandit.cost_means[order], stop.total, known, stop.hard,
-                   bandit.linear and bandit.linear.ordered(order), bandit.reward_means[order], stop.rate, stop.horizon)
+        rewards, costs = frozen(bandit.reward_means[order]), frozen(bandit.cost_means[order])
+        return cls(bandit.K, costs, stop.total, known, stop.hard, bandit.linear and bandit.linear.ordered(order),
+                   rewards, stop.rate, stop.horizon)
 
     @property
     def min_cost(self) -> float:
@@ -146,7 +150,7 @@ def require_soft(policy: "Policy", problem: Problem) -> None:
 
 
 def _floats(values):
-    return np.atleast_1d(np.asarray(values, float)).ravel()
+    return np.array(values, float, ndmin=1).ravel()     # a copy: loops are compiled for arrays that may be written
 
 
 class Policy:
@@ -192,7 +196,11 @@ class Policy:
     def rehearse(self, name: str, problem: Problem) -> np.ndarray:
         """What `prepare` returns; ValueError, calling the policy `name`, if its own functions do not work."""
         takes_one(f"{name} prepare", self.prepare, "the Problem")
-        return _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
+        told = _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
+        if not ours(self.prepare):
+            again = _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
+            require(np.array_equal(told, again), f"{name} prepare", self.prepare, REPEATED)
+        return told
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         """Play one run to its end and return the engine's status; policies with a loop of their own override it."""

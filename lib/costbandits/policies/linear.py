@@ -451,7 +451,7 @@ class CB(Policy):
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         linear = problem.linear
-        x = linear.vertices
+        x = linear.vertices.copy()      # the loop is compiled for arrays that may be written
         norms = (x * x).sum(axis=1)
         delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta
         delta = delta / 2 if self.determinant else delta        # two balls share it

@@ -13,7 +13,7 @@ from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from ..environments.distributions import check_sampler
-from ..policies.base import IndexRule, Policy, Problem
+from ..policies.base import REPEATED, IndexRule, Policy, Problem
 from . import keys
 from .runs import FIELDS, Runs
 
@@ -72,11 +72,13 @@ class Study:
 
         What is the reader's own is tried out on it: laws, and what policies are told and remember.
         """
-        (first, stop), (again, _) = (self.instance(self.first) for _ in range(2))
+        (first, stop), (again, stop_again) = (self.instance(self.first) for _ in range(2))
         same = (np.array_equal(first.reward_means, again.reward_means)
                 and np.array_equal(first.cost_means, again.cost_means))
         require(same, f"bandits(rng) in replication {self.first}", self.bandits,
                 "made twice, its arms differ: draw all that is random from rng, not from np.random or random")
+        require(stop == stop_again or fingerprint.digest(stop) == fingerprint.digest(stop_again),
+                f"stop(bandit) in replication {self.first}", self.stop, REPEATED)
         for law in (*first.rewards, *first.costs):
             if not ours(type(law)):
                 check_sampler(law)
@@ -207,7 +209,7 @@ class Study:
     def _reduced(self, replication, arrays, bandit, stop):
         # Without its label: the same policy has the same result in the store whatever it is called.
         alone = {name: value[None, None] for name, value in arrays.items()}
-        values = self.reduce(Runs(["policy"], np.array([replication]), self.fractions, bandits=[bandit], stops=[stop],
+        values = self.reduce(Runs(["policy"], np.array([replication]), self.fractions.copy(), bandits=[bandit], stops=[stop],
                                   seed=self.seed, **alone))
         kept = {name: np.asarray(value) for name, value in values.items()} if isinstance(values, dict) else {}
         require(kept and all(value.shape[:2] == (1, 1) and value.dtype.kind in "biufc" for value in kept.values()),
