@@ -129,3 +129,34 @@ def test_typed_outcomes_are_asked_for_in_growing_chunks():
 
     Stacks(cb.Bandit([Told()], [cb.Constant(1)]), 0, 0, [0], 1).pairs(0, trees.LEAF * 256)
     assert asked == [4, 4, 8, 16, 32, 64, 64, 64]
+
+
+class Rarely(cb.distributions.Distribution):
+    """Uniform, but for what comes up beyond the samples that are looked at before anything is played."""
+
+    mean, variance, support = 0.5, 1 / 12, (0.0, 1.0)
+
+    def __init__(self, spoil, support=(0.0, 1.0)):
+        self.spoil, self.support = spoil, support
+
+    def sample(self, rng, size):
+        x = rng.random(size)
+        return self.spoil(x) if size not in (3, 5, 8, 10_000) else x
+
+
+@pytest.mark.parametrize(("spoil", "support", "said"), [
+    (lambda x: np.where(x < 0.01, np.nan, x), (0.0, 1.0), "= nan: must return finite numbers"),
+    (lambda x: np.where(x < 0.01, np.inf, x), (0.0, np.inf), "= inf: must return finite numbers"),
+    (lambda x: np.where(x < 0.01, -np.inf, x), (-np.inf, 1.0), "= -inf: must return finite numbers"),
+    (lambda x: np.where(x < 0.01, 1.25, x), (0.0, 1.0), r"= 1\.25: must lie in the support, \(0, 1\)"),
+    (lambda x: np.where(x < 0.01, -0.25, x), (0.0, 1.0), r"= -0\.25: must lie in the support, \(0, 1\)"),
+    (lambda x: x[:, None], (0.0, 1.0), r"= \(256, 1\): must return an array of shape \(size,\)"),
+    (lambda x: x[0], (0.0, 1.0), r"= \(\): must return an array of shape \(size,\)"),
+    (lambda x: x.astype(str), (0.0, 1.0), "= .*: must return finite numbers"),
+    (lambda x: x + 0j, (0.0, 1.0), "= .*: must return finite numbers")])
+@pytest.mark.parametrize("what", ["reward", "cost"])
+def test_each_block_of_a_readers_law_is_checked_as_it_is_drawn(spoil, support, said, what):
+    laws = [cb.Constant(0.5), Rarely(spoil, support)]
+    bandit = cb.Bandit(*(laws, [cb.Constant(0.5)] * 2)[::1 if what == "reward" else -1])
+    with pytest.raises(ValueError, match=rf"Rarely\.sample, {what} of arm 1 {said}"):
+        cb.simulate({"b": cb.BGreedy()}, bandit, cb.Budget(50))

@@ -110,6 +110,8 @@ def test_calls_concatenate(law, cuts, seed):
 class Rejecting(cb.Bernoulli):
     """Standard normal values above 0, by vectorised rejection."""
 
+    support = (0.0, inf)
+
     def sample(self, rng, size):
         found = np.empty(0)
         while len(found) < size:

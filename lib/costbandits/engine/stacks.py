@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..environments.bandits import Bandit
-from ..environments.distributions import Bernoulli, Beta, Constant, Discrete, Distribution, TruncatedNormal
+from ..environments.distributions import Bernoulli, Beta, Constant, Discrete, Distribution, TruncatedNormal, draw
 from . import trees
 from .compilation import compiled_for
 from .state import NOW, Outcomes, State, new_record
@@ -168,7 +168,8 @@ class Stacks:
         drawn = self._sampled.get((k, column, first))
         if drawn is None:
             rng = stream(*self._origin, (REWARD, COST)[column], int(self.arms[k, trees.ARM]), first)
-            drawn = law.sample(rng, leaves * trees.LEAF)
+            name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {self.arms[k, trees.ARM]}"
+            drawn = draw(name, law, rng, leaves * trees.LEAF)
             if self._room > 0:
                 self._sampled[k, column, first] = drawn
                 self._room -= len(drawn)

@@ -12,7 +12,7 @@ from numbers import Real
 
 import numpy as np
 
-from ..checks import number, numbers, positive, require
+from ..checks import FINITE, number, numbers, positive, require
 
 LAW = ("mean", "variance", "support", "sample")
 
@@ -296,25 +296,37 @@ def check_sampler(distribution: Distribution, seed: int = 0) -> None:
     name = f"{type(distribution).__name__}.sample"
     rngs = [np.random.default_rng(seed) for _ in range(3)]
     try:
-        whole, again = (np.asarray(distribution.sample(rng, 8)) for rng in rngs[:2])
-        parts = [np.asarray(distribution.sample(rngs[2], size)) for size in (3, 5)]
+        whole, again = (draw(name, distribution, rng, 8) for rng in rngs[:2])
+        parts = [draw(name, distribution, rngs[2], size) for size in (3, 5)]
     except TypeError as error:
         raise ValueError(f"{name}: {error}; it must take (rng, size) and return `size` numbers") from error
-    require(whole.shape == (8,) and parts[0].shape == (3,), name, whole.shape, "must return an array of shape (size,)")
-    require(whole.dtype.kind in "biuf" and bool(np.isfinite(whole).all()), name, whole, "must return finite numbers")
     require(np.array_equal(whole, again), name, distribution,
             "two generators of the same seed give different values: draw from rng alone, not from np.random")
     require(np.array_equal(whole, np.concatenate(parts)), name, distribution,
             "calls must concatenate: sample(rng, 3) then sample(rng, 5) must equal sample(rng, 8)")
-    _check_moments(name, distribution, np.asarray(distribution.sample(rngs[0], 10_000), float))
+    _check_moments(name, distribution, draw(name, distribution, rngs[0], 10_000).astype(float))
+
+
+def draw(name: str, law: Distribution, rng: np.random.Generator, size: int) -> np.ndarray:
+    """What `sample` gives, an array of shape (size,); ValueError, calling it `name`, unless all lies in the support.
+
+    >>> draw("Constant.sample", Constant(2.0), np.random.default_rng(0), 3)
+    array([2., 2., 2.])
+    """
+    x = np.asarray(law.sample(rng, size))
+    require(x.shape == (size,), name, x.shape, "must return an array of shape (size,)")
+    require(x.dtype.kind in "biuf", name, x[0], "must return finite numbers")
+    low, high = law.support
+    # No comparison with NaN is true, and `argmin` finds it, in half the time of `min`.
+    if not (max(low, -FINITE) <= x[x.argmin()] and x[x.argmax()] <= min(high, FINITE)):
+        wrong = float(x[~(np.isfinite(x) & (low <= x) & (x <= high))][0])
+        require(np.isfinite(wrong), name, wrong, "must return finite numbers")
+        require(False, name, wrong, f"must lie in the support, ({low:g}, {high:g})")
+    return x
 
 
 def _check_moments(name, law, x):
-    low, high = law.support
-    outside = x[(x < low) | (x > high)]
-    require(not len(outside), name, float(outside[0]) if len(outside) else None,
-            f"must lie in the support, ({low:g}, {high:g})")
-    width = high - low
+    width = law.support[1] - law.support[0]
     for what, values, mean, sd, most in (("mean", x, law.mean, law.variance**0.5, width),
                                          ("variance", (x - law.mean) ** 2, law.variance,
                                           width * law.variance**0.5, width**2)):

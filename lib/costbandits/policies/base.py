@@ -16,7 +16,6 @@ from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from .rules import compiled, require_current
 
-
 REPEATED = "called twice, it does not say the same: what is random must not come from np.random or random"
 
 

@@ -209,8 +209,8 @@ class Study:
     def _reduced(self, replication, arrays, bandit, stop):
         # Without its label: the same policy has the same result in the store whatever it is called.
         alone = {name: value[None, None] for name, value in arrays.items()}
-        values = self.reduce(Runs(["policy"], np.array([replication]), self.fractions.copy(), bandits=[bandit], stops=[stop],
-                                  seed=self.seed, **alone))
+        values = self.reduce(Runs(["policy"], np.array([replication]), self.fractions.copy(), bandits=[bandit],
+                                  stops=[stop], seed=self.seed, **alone))
         kept = {name: np.asarray(value) for name, value in values.items()} if isinstance(values, dict) else {}
         require(kept and all(value.shape[:2] == (1, 1) and value.dtype.kind in "biufc" for value in kept.values()),
                 "reduce(runs)", values, "must be a dict of arrays of numbers with leading axes (policy, replication)")
