@@ -29,7 +29,7 @@ DEEP = $(STUDIES:%=$(BUILD)/deep/%.done)
 UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manifest.json),,$(BUILD)/$(name).done)) \
   $(foreach name,$(STUDIES),$(if $(wildcard figures/deep/$(name)/manifest.json),,$(BUILD)/deep/$(name).done)) \
   $(if $(and $(wildcard figures/ledger.csv),$(wildcard figures/claims.json),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
-RUN = $(PY) -m compendium --build $(BUILD)
+COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 
 # Jupyter's own environment comes before whatever kernels and settings the user has.
 export JUPYTER_PREFER_ENV_PATH = 1
@@ -76,10 +76,10 @@ paper: $(READY)  ## the report for a journal, with the numbers of the committed 
 	@$(PY) -m compendium.paper --build $(BUILD)
 
 refresh: $(READY)  ## re-execute the committed notebooks in place
-	@$(RUN) refresh
+	@$(COMPENDIUM) refresh
 
 new: $(READY)  ## lay out the chapter of another paper: make new PAPER=name TITLE="what it asks"
-	@$(RUN) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
+	@$(COMPENDIUM) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
 
 bench: $(READY)  ## the benchmark table, and what a million replications would cost
 	@$(PY) benchmarks/speed.py
@@ -127,22 +127,23 @@ $(BUILD)/inputs/checked: FORCE | $(READY)
 $(INPUTS): $(BUILD)/inputs/checked
 	@:
 
-# A notebook's stamp is as old as the beginning of its run: what is edited meanwhile is newer, whoever notices it.
+# A notebook's stamp is as old as the beginning of its run: what is edited meanwhile is newer, whoever notices it. It is
+# named after this very make until the run has ended: a second make, whose run is refused, must not touch it.
+define RUN
+@mkdir -p $(@D) && touch $@.$$PPID.part
+@$(COMPENDIUM) run $* --profile $(1) --among $(2) || { rm $@.$$PPID.part; exit 1; }
+@mv $@.$$PPID.part $@
+endef
+
 $(ALL): $(BUILD)/%.done: $(BUILD)/inputs/paper/% | $(READY)
-	@touch $@.part
-	@$(RUN) run $* --profile paper --among $(NOTEBOOKS)
-	@mv $@.part $@
+	$(call RUN,paper,$(NOTEBOOKS))
 
 $(QUICK): $(BUILD)/quick/%.done: $(BUILD)/inputs/quick/% | $(READY)
-	@mkdir -p $(@D) && touch $@.part
-	@$(RUN) run $* --profile quick --among $(NOTEBOOKS)
-	@mv $@.part $@
+	$(call RUN,quick,$(NOTEBOOKS))
 
 # The store is that of `all`: the replications that it has played are not played again.
 $(DEEP): $(BUILD)/deep/%.done: $(BUILD)/inputs/deep/% | $(READY)
-	@mkdir -p $(@D) && touch $@.part
-	@$(RUN) run $* --profile deep --among $(STUDIES)
-	@mv $@.part $@
+	$(call RUN,deep,$(STUDIES))
 
 # That fast Thompson sampling is exact, tested at 30 times the usual size.
 $(BUILD)/deep/thompson.done: $(BUILD)/inputs/test_thompson | $(READY)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -131,7 +132,6 @@ def works_again(project, changed):
     ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
     ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
     ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/report.py", []), ("lib/compendium/lab.py", None),
-    ("lib/compendium/paper.py", None),
     ("lib/compendium/site/pages.py", None),
     ("params/quick/one.yaml", None), ("params/deep/two.yaml", None), ("tests/reference.py", None)])
 def test_what_all_depends_on(project, name, again):
@@ -256,6 +256,27 @@ def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
     assert asked(project) == [COMPENDIUM, ONE, TWO]
     make(project, "all", "PY=./py")
     assert asked(project) == [COMPENDIUM, ONE]
+
+
+@pytest.mark.parametrize(("target", "profile"), [("all", "paper"), ("quick", "quick"), ("deep", "deep")])
+def test_a_second_make_that_is_refused_hides_no_edit(project, target, profile):
+    """The first one's run waits until a file `go` is there; the second one's is refused, as by the run's lock."""
+    script(project / "py2", """case "$*" in *"run two --profile"*) test ! -e running || exit 2
+        touch running; while test ! -e go; do sleep 0.01; done; rm running;; esac; exec ./py "$@" """)
+    first = threading.Thread(target=make, args=(project, target, "PY=./py2"))
+    first.start()
+    while not (project / "running").exists():
+        time.sleep(0.01)
+    change(project / f"params/{profile}/two.yaml", "seed: 7\n")
+    refused, _ = make(project, target, "PY=./py2")
+    (project / "go").touch()
+    first.join()
+    assert refused != 0
+    asked(project)
+    assert make(project, target, "PY=./py")[0] == 0
+    assert f"two --profile {profile}" in " ".join(asked(project)) and not list((project / "build").rglob("*.part"))
+    make(project, target, "PY=./py")
+    assert f"two --profile {profile}" not in " ".join(asked(project))
 
 
 def test_quick_leaves_the_stamps_of_all_alone(project):
