@@ -9,7 +9,6 @@ import contextlib
 import os
 import signal
 import threading
-import time
 
 import papermill
 from ipykernel.kernelspec import get_kernel_dict
@@ -25,6 +24,7 @@ from costbandits.studies.progress import VARIABLE
 from .terminal import Watcher
 
 PULSE = 0.2       # seconds between two looks at the progress
+PATIENCE = 5.0    # seconds for what is left to do when the kernel has been killed
 TRACEBACK = 20    # lines of a failed cell's traceback to show
 # Seconds that a cell's outputs may come after its end; on a busy machine a few are not enough. Later is an error: the
 # notebook would be saved without them.
@@ -39,7 +39,8 @@ class Kernel(AsyncKernelManager):
     """A kernel in this very Python, whatever kernels the user has registered under the notebook's name."""
 
     def __init__(self, cwd, log, environment):
-        super().__init__(kernel_name="python3", transport_encryption="auto")
+        super().__init__(kernel_name="python3", transport_encryption="auto",
+                         connection_file=str(log.with_name("kernel.json")))
         self._cwd, self._log_path, self._environment, self._cancelled = cwd, log, environment, False
 
     @property
@@ -52,6 +53,8 @@ class Kernel(AsyncKernelManager):
         with open(self._log_path, "w") as log:
             await self._async_start_kernel(cwd=self._cwd, stdout=log, stderr=log,
                                            env={**os.environ, **self._environment}, **options)
+        if self._cancelled:      # while it was being started
+            self.kill()
 
     def kill(self):
         """End the kernel and its workers at once, or keep it from starting."""
@@ -74,8 +77,7 @@ class Execution:
 
     def __init__(self, work, scratch, cwd):
         self._work, self._log = work, scratch / "kernel.log"
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.cell, self._result, self._error = 0, None, None
+        self.cell, self._result, self._error, self._ended = 0, None, None, threading.Event()
         self.watcher = Watcher(scratch / "progress.jsonl")
         # The debugger's warning about frozen modules would be the only line of most logs.
         self._kernel = Kernel(cwd, self._log, {VARIABLE: str(self.watcher.path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
@@ -88,6 +90,7 @@ class Execution:
         finally:
             with contextlib.suppress(Exception):
                 run_sync(self._kernel.shutdown_kernel)(now=self._error is not None)
+            self._ended.set()
 
     def _at_cell(self, cell, cell_index):
         self.cell = cell_index + 1
@@ -102,25 +105,21 @@ class Execution:
         KeyboardInterrupt
             After the kernel has been shut down.
         """
-        self._thread.start()
+        # Not for the thread itself: a thread whose `join` is interrupted counts as ended on Python 3.11.
+        threading.Thread(target=self._run, daemon=True).start()
         try:
-            while self._thread.is_alive():
-                self._thread.join(PULSE)
+            while not self._ended.wait(PULSE):
                 study = self.watcher.line()
                 cell = f"cell {self.cell} of {cells}" if self.cell else "the kernel starts"
                 line.show(" · ".join(filter(None, (cell, study))), topic=self.watcher.label)
         finally:
             line.clear()
-            self._stop()
+            if self._error is not None or not self._ended.is_set():
+                self._kernel.kill()
+                self._ended.wait(PATIENCE)
         if self._error is not None:
             raise self._explained()
         return self._result
-
-    def _stop(self):
-        patience = time.monotonic() + 5
-        while self._thread.is_alive() and time.monotonic() < patience:
-            self._kernel.kill()
-            self._thread.join(PULSE)
 
     def _explained(self):
         error = self._error

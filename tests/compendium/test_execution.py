@@ -3,6 +3,7 @@
 The runs are forked from one process that has imported everything once, two at a time.
 """
 
+import asyncio
 import contextlib
 import importlib
 import io
@@ -18,6 +19,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -25,7 +27,7 @@ import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from compendium import __main__ as command
-from compendium import page, publication
+from compendium import execution, page, publication
 from compendium.terminal import Line, Watcher
 from costbandits.studies.progress import Steps, announce
 from costbandits.studies.store import Store
@@ -47,7 +49,9 @@ store = ""          # file of finished replications"""),
 import errno, os, sys, time
 from pathlib import Path
 import costbandits as cb
-Path("../kernel.pid").write_text(str(os.getpid()))"""),
+Path("../kernel.pid").write_text(str(os.getpid()))
+from ipykernel.connect import get_connection_file
+Path("../connection").write_text(get_connection_file())"""),
     ("", """
 def slowly(runs):
     with open("../played.log", "a") as log:
@@ -65,7 +69,15 @@ if fault == "full":
 if fault == "dead":
     os.kill(os.getpid(), 9)
 if fault == "stderr":
-    print("careful", file=sys.stderr)"""),
+    print("careful", file=sys.stderr)
+if fault == "workers":
+    import joblib
+    def forever(runs):
+        with open("../workers.log", "a") as log:
+            log.write(f"{os.getpid()}\\n")
+        time.sleep(100)
+    with joblib.parallel_config("loky", n_jobs=2):
+        cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(5.0), 4, reduce=forever)"""),
     ("A <line> that \"rises\"", """
 import matplotlib.pyplot as plt
 plt.plot([0, 1])
@@ -352,6 +364,64 @@ def test_killed_at_twenty_random_moments_files_are_old_or_new_and_the_next_run_c
     with ThreadPoolExecutor(2) as pool:
         statuses = [status for lane_statuses in pool.map(lane, range(2)) for status in lane_statuses]
     assert len(statuses) == 20 and {130, -signal.SIGKILL} <= set(statuses)
+
+
+def gone(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.slow
+def test_a_run_that_is_ended_leaves_no_process_and_no_file_of_its_kernel(tmp_path, number):
+    folder = make_project(tmp_path / "project", fault="workers")
+    run, workers, limit = Run(folder, *PAPER), [], time.monotonic() + 60
+    while len(workers) < 2 and run.goes_on() and time.monotonic() < limit:
+        time.sleep(0.05)
+        workers = (folder / "workers.log").read_text().split() if (folder / "workers.log").exists() else []
+    assert len(workers) == 2, run.said()
+    run.kill(number)
+    assert run.end() == (-number if number == signal.SIGKILL else 130)
+    limit = time.monotonic() + 10
+    while (left := [pid for pid in workers if not gone(pid)]) and time.monotonic() < limit:
+        time.sleep(0.05)
+    connection = Path((folder / "connection").read_text())
+    assert not left and kernel_is_gone(folder)
+    assert connection.is_relative_to(folder / "build/stage/toy") and connection.exists() == (number == signal.SIGKILL)
+
+
+def test_an_interrupt_kills_the_kernel_once_and_waits_for_what_is_left(tmp_path, monkeypatch):
+    kills, killed, ended = [], threading.Event(), threading.Event()
+    monkeypatch.setattr(execution.Kernel, "kill", lambda self: (kills.append(1), killed.set()))
+
+    def work(kernel, on_cell):
+        killed.wait(30)
+        time.sleep(0.3)
+        ended.set()
+
+    watched = execution.Execution(work, tmp_path, tmp_path)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        watched.watched(Line("toy", io.StringIO()), 1)
+    assert kills == [1] and ended.is_set()
+
+
+def test_a_kernel_that_is_cancelled_while_it_starts_is_killed(tmp_path, monkeypatch):
+    kernel = execution.Kernel(tmp_path, tmp_path / "kernel.log", {})
+    started = []
+
+    async def start(self, **options):
+        started.append(1)
+        self._cancelled = True
+
+    monkeypatch.setattr(execution.AsyncKernelManager, "_async_start_kernel", start)
+    monkeypatch.setattr(execution.Kernel, "kill", lambda self: started.append("killed"))
+    asyncio.run(execution.Kernel.start_kernel(kernel))
+    assert started == [1, "killed"]
+    with pytest.raises(execution.DeadKernelError, match="interrupted"):
+        asyncio.run(execution.Kernel.start_kernel(kernel))
 
 
 def deep_lane(folder, signals):

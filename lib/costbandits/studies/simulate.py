@@ -5,8 +5,11 @@ workers share the tasks, on the backend that runs them, or on which policies pla
 """
 
 import contextlib
+import functools
 import numbers
 import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -105,7 +108,8 @@ def _collect(study, ids, n_jobs, store, steps):
     keys = [study.keys(replication) if store is not None else {} for replication in ids]
     known = [{label: values for label, key in each.items() if (values := store.get(key)) is not None} for each in keys]
     missing = [[label for label in study.policies if label not in found] for found in known]
-    tasks = (joblib.delayed(study.play)(r, labels) for r, labels in zip(ids, missing, strict=True) if labels)
+    tasks = (joblib.delayed(_play)(study, r, labels, os.getpid()) for r, labels in zip(ids, missing, strict=True)
+             if labels)
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played:
         shapes = None
@@ -117,6 +121,24 @@ def _collect(study, ids, n_jobs, store, steps):
             found.update(fresh)
             steps.step()
             yield found
+
+
+def _play(study, replication, labels, parent):
+    """Play one replication, in whatever worker."""
+    _end_with(parent, os.getpid())
+    return study.play(replication, labels)
+
+
+@functools.cache
+def _end_with(parent, worker):
+    """Let a worker that is a process end soon after the one that started it: killed, that one cannot tell it to."""
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 @contextlib.contextmanager
