@@ -1,6 +1,7 @@
 """Error messages for invalid arguments: what is wrong, and what is allowed."""
 
 import math
+import os
 import sys
 import types
 from numbers import Integral, Real
@@ -11,6 +12,7 @@ import numpy as np
 # to 0.9999999999999999.
 ROUNDING = 1e-12
 FINITE = sys.float_info.max
+SHOWN = 300     # characters of a value in a message
 OURS = __name__.partition(".")[0]
 
 
@@ -37,11 +39,17 @@ def require(ok, name, value, allowed):
 
 
 def _shown(value):
-    """A value as text; without the place in memory that Python writes into that of functions and plain objects."""
+    """A value as text in a line; without the place in memory that Python writes into that of functions and objects."""
     name = getattr(getattr(value, "py_func", value), "__name__", None)
     if name is not None and not isinstance(value, type):
         return f"{'module' if isinstance(value, types.ModuleType) else 'function'} {name}"
-    return f"{type(value).__name__} object" if type(value).__repr__ is object.__repr__ else repr(value)
+    if type(value).__repr__ is object.__repr__:
+        return f"{type(value).__name__} object"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:       # a whole number of more than 4,300 digits, an object that is broken
+        return f"{type(value).__name__} that cannot be shown"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
 
 
 def number(name, value, low=-math.inf, high=math.inf, allowed="must be a finite number", above=-math.inf,
@@ -49,16 +57,18 @@ def number(name, value, low=-math.inf, high=math.inf, allowed="must be a finite 
     """A finite real number in [low, high], above `above` and below `below`, as float."""
     # Asked a million times of floats, for whom the abstract class takes ten times as long.
     real = isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool))
-    require(real and math.isfinite(value) and low <= value <= high and above < value < below, name, value, allowed)
+    try:
+        good = real and math.isfinite(value) and low <= value <= high and above < value < below
+    except OverflowError:       # a whole number beyond all floats
+        good = False
+    require(good, name, value, allowed)
     return float(value)
 
 
 def numbers(name, values, low=-FINITE, high=FINITE, allowed="must be finite numbers", above=None, shape=None):
     """Finite numbers in [low, high] and above `above`, as float array; a letter in `shape` is any size of 1 or more."""
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        require(False, name, values, allowed)
+    array = floats(values)
+    require(array is not None, name, values, allowed)
     if shape is not None and shape != array.shape:
         fits = array.size and len(shape) == array.ndim
         require(fits and all(size in (own, str(size)) for size, own in zip(shape, array.shape, strict=True)),
@@ -72,6 +82,17 @@ def numbers(name, values, low=-FINITE, high=FINITE, allowed="must be finite numb
     return array
 
 
+def floats(values):
+    """Numbers as a float array; None for texts, truth values, None, complex numbers and ragged lists."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.flat):
+            array = array.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return array.astype(float, copy=False) if array.dtype.kind in "iuf" or array.size == 0 else None
+
+
 def positive(name, value):
     """A finite number above 0, as float."""
     return number(name, value, allowed="must be a finite number above 0", above=0)
@@ -82,8 +103,25 @@ def share(name, value):
     return number(name, value, 0, allowed="must be a number in [0, 1)", below=1)
 
 
-def count(name, value, low=1):
-    """A whole number of at least `low`, as int."""
+def count(name, value, low=1, high=math.inf):
+    """A whole number of at least `low` and at most `high`, as int."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(whole and value >= low, name, value, f"must be a whole number, {low} or more")
+    require(value <= high, name, value, f"must be at most {high:,}")
     return int(value)
+
+
+def flag(name, value):
+    """True or False."""
+    require(isinstance(value, bool | np.bool_), name, value, "must be True or False")
+    return bool(value)
+
+
+def affordable(name, value, size):
+    """Refuse what would need more bytes than the machine has, before it is asked for them."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError):        # Windows does not tell
+        memory = 2**34
+    require(size <= memory, name, value, f"needs about {size / 2**30:,.0f} GB of memory, and this machine has "
+                                         f"{memory / 2**30:,.0f}")

@@ -133,6 +133,7 @@ def _tolerated(runs, alpha):
 
 
 def _require_under(runs, kind, allowed):
+    require(isinstance(runs, Runs), "runs", runs, "must be what cb.simulate returns without reduce, Runs")
     for stop in runs.stops:
         require(isinstance(stop, kind), "stop", stop, allowed)
 

@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from ..checks import ROUNDING, number, require
-from ..studies.runs import Reduced, Runs
+from ..checks import ROUNDING, count, floats, number, numbers, require
+from ..studies.runs import Reduced, Results, Runs
 from ..theory.intervals import asymmetric_interval
 from . import regret
 
@@ -138,6 +138,7 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
     >>> cb.paired(runs, "m", "c").replications
     9
     """
+    require(isinstance(runs, Results), "runs", runs, "must be what cb.simulate returns, Runs or Reduced")
     shape = (len(runs.policies), len(runs.replications))
     if values is None:
         values = runs["regret"] if isinstance(runs, Reduced) else regret.budgeted(runs)
@@ -186,16 +187,16 @@ def _sign_test(wins, losses):
 
 def _sample(name, x, least=2):
     """A sample as an array; an interval from one observation would be an exact number, and NaN a tie."""
-    x = np.asarray(x, float)
-    told = f"{x.shape} with {np.isnan(x).sum()} NaN"
-    require(x.ndim == 1 and len(x) >= least and not np.isnan(x).any(), name, told,
+    x = floats(x)
+    told = "no numbers" if x is None else f"{x.shape} with {np.isnan(x).sum()} NaN"
+    require(x is not None and x.ndim == 1 and len(x) >= least and not np.isnan(x).any(), name, told,
             f"must be a sample of shape (replication,), {least} or more, without NaN")
     return x
 
 
 def _samples(values, least=2):
     """Paired samples of these names, shape (sample, replication)."""
-    shapes = {name: np.shape(x) for name, x in values.items()}
+    shapes = {name: np.shape(floats(x)) for name, x in values.items()}
     require(len(set(shapes.values())) == 1, "samples", shapes, "must be paired samples of equal length")
     return np.array([_sample(f"sample {name}", x, least) for name, x in values.items()])
 
@@ -395,7 +396,9 @@ def share(successes: float, n: int, confidence: float = 0.95) -> Interval:
     >>> print(cb.statistics.share(8, 10))
     0.8 [0.49, 0.943]
     """
-    require(0 <= successes <= n and n > 0, "successes, n", (successes, n), "must be 0 to n, and n above 0")
+    n = count("n", n)
+    won = number("successes", successes, 0, n, f"must be 0 to n = {n}")
+    require((2 * won).is_integer(), "successes", successes, "must be whole, or end in .5 where a tie counts half")
     low, high = asymmetric_interval(successes / n, n, stats.norm.ppf((1 + _level(confidence)) / 2))
     return Interval(float(successes / n), float(low), float(high))
 
@@ -427,8 +430,7 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     >>> cb.statistics.holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
-    p = np.asarray(p_values, float)
-    require(p.ndim == 1 and bool(np.all((p >= 0) & (p <= 1))), "p_values", p.tolist(), "must be numbers in [0, 1]")
+    p = numbers("p_values", p_values, 0, 1, "must be numbers in [0, 1]", shape=("M",))
     order = np.argsort(p)
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))

@@ -74,7 +74,7 @@ def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float
     >>> new_limits(100, max_cost=[1, 1], ceiling=20, rate=0).ceiling
     20.0
     """
-    return Limits(int(last_round), np.ascontiguousarray(max_cost, float), float(ceiling), float(rate))
+    return Limits(int(last_round), np.array(max_cost, float), float(ceiling), float(rate))
 
 
 _outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 5), np.int64), np.zeros((1, 2, 9)),

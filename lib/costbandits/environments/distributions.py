@@ -84,6 +84,7 @@ class Beta(Distribution):
     def __post_init__(self):
         positive("Beta a", self.a)
         positive("Beta b", self.b)
+        require(self.a + self.b <= FINITE, "Beta (a, b)", (self.a, self.b), "must have a finite sum")
 
     @property
     def mean(self) -> float:
@@ -293,6 +294,7 @@ def check_sampler(distribution: Distribution, seed: int = 0) -> None:
     --------
     >>> check_sampler(Beta(1, 2))
     """
+    check_law("distribution", distribution)
     name = f"{type(distribution).__name__}.sample"
     rngs = [np.random.default_rng(seed) for _ in range(3)]
     try:

@@ -69,6 +69,7 @@ def box(low: ArrayLike, high: ArrayLike) -> np.ndarray:
            [1., 2.]])
     """
     low = numbers("low", low, shape=("d",))
+    require(len(low) <= 20, "low", low.tolist(), "must have at most 20 coordinates: a box has 2^d corners")
     high = numbers("high", high, allowed="must be finite numbers above low", above=low, shape=low.shape)
     return np.array(list(itertools.product(*zip(low, high, strict=True))))
 
@@ -89,4 +90,4 @@ def simplex(d: int, size: float = 1.0) -> np.ndarray:
     array([[1., 0.],
            [0., 1.]])
     """
-    return positive("size", size) * np.eye(count("d", d))
+    return positive("size", size) * np.eye(count("d", d, high=10_000))

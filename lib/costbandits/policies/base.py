@@ -9,7 +9,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import count, frozen, ours, require
+from ..checks import count, flag, frozen, numbers, ours, require
 from ..engine import loops as engine
 from ..engine.loops import Run
 from ..engine.stops import StopRule
@@ -60,7 +60,8 @@ def index(function: Callable) -> Callable:
 
     t is the coming round, counted from 1; n the arm's pulls so far (at least 1); then the sums of its rewards,
     costs and their squares; the arm's known constant, if any; and the policy's parameters as an array. Dividing by 0
-    gives inf, and 0/0 NaN, which ends the study with an error. Raises ValueError, in plain words, if the function takes
+    gives inf, and 0/0 NaN, which ends the study with an error; // and % of whole numbers give 0 there, as NumPy's do.
+    Raises ValueError, in plain words, if the function takes
     other arguments, uses what cannot be compiled or returns anything but a number.
 
     >>> @cb.index
@@ -104,12 +105,7 @@ def _require_functions(**functions):
 
 
 def _own_numbers(name, given):
-    try:
-        numbers = _floats(given)
-    except (TypeError, ValueError):
-        numbers = np.array([np.nan])
-    require(not np.isnan(numbers).any(), name, given, "must be a sequence of numbers")
-    return numbers
+    return _floats(numbers(name, given, -np.inf, np.inf, "must be a sequence of numbers"))
 
 
 def takes_one(name: str, function: Callable, argument: str) -> None:
@@ -330,9 +326,9 @@ class IndexPolicy(IndexRule):
                  prepare: Callable[[Problem], ArrayLike] | None = None, regular: bool = False):
         _require_made_by("index", rule)
         _require_functions(prepare=prepare)
+        self.monotone, self.regular = flag("monotone", monotone), flag("regular", regular)
         require(monotone or not regular, "regular", regular, "only an index that is monotone can be regular, too")
         self.rule, self.params = rule, _own_numbers("params", params)
-        self.monotone, self.regular = bool(monotone), bool(regular)
         if prepare is not None:
             self.prepare = prepare
 

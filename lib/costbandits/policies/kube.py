@@ -233,7 +233,7 @@ class KUBE(FractionalKUBE):
         require(problem.hard, "stop", "no hard budget", "KUBE needs HardBudget(total)")
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-        costs, K = self.prepare(problem), problem.K
+        costs, K = self.prepare(problem).copy(), problem.K
         lower = no_lower if run.stacks.negative else lower_of(self.rule)
         return run.play(around(self.loop, self.rule, lower), costs, self.parameters, *run.search(), new_record(CLOCK),
                         np.zeros(K, np.int64), np.zeros(K), rng)

@@ -6,18 +6,18 @@ workers share the tasks, on the backend that runs them, or on which policies pla
 
 import contextlib
 import functools
-import numbers
 import os
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Integral
 
 import joblib
 import numpy as np
 
-from ..checks import count, require
+from ..checks import affordable, count, flag, numbers, require
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from ..policies.base import Policy, require_policies, takes_one
@@ -26,6 +26,8 @@ from .progress import Steps
 from .runs import Reduced, Runs
 from .store import Store
 from .study import FURTHEST, STOPS, Study
+
+MOST_CHECKPOINTS, MOST_WORKERS = 10**6, 1000
 
 joblib.register_parallel_backend("dask", cluster.dask)
 
@@ -88,8 +90,9 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     """
     study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce,
                           shuffle)
-    require(store is None or (isinstance(store, str | os.PathLike) and str(store) != ""), "store", store,
-            "must be the path of a file")
+    require(store is None or (isinstance(store, str | os.PathLike) and str(store) not in ("", ":memory:")), "store",
+            store, "must be the path of a file")
+    require(isinstance(progress, bool | str), "progress", progress, "must be True, False or a label")
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         pieces = list(_collect(study, ids, n_jobs, filed, steps))
@@ -110,7 +113,9 @@ def _collect(study, ids, n_jobs, store, steps):
     missing = [[label for label in study.policies if label not in found] for found in known]
     tasks = (joblib.delayed(_play)(study, r, labels, os.getpid()) for r, labels in zip(ids, missing, strict=True)
              if labels)
-    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    # Workers without a task would cost memory all the same.
+    workers = n_jobs if n_jobs is None else min(int(n_jobs), max(sum(map(bool, missing)), 1))
+    parallel = joblib.Parallel(n_jobs=workers, prefer="threads", return_as="generator")
     with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played:
         shapes = None
         for key, found, labels in zip(keys, known, missing, strict=True):
@@ -170,29 +175,43 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     for name, given, argument in (("bandits", bandits, "rng"), ("stop", stop, "the bandit")):
         if callable(given):
             takes_one(name, given, argument)
-    if isinstance(replications, numbers.Number) or not hasattr(replications, "__iter__"):
-        ids = range(count("replications", replications))
-    else:
-        ids = [count("replications", r, low=0) for r in replications]
-        require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**63, "replications", replications,
-                "must be distinct and below 2**63, at least one")
-    if isinstance(checkpoints, numbers.Number):
-        number = count("checkpoints", checkpoints)
-        fractions = np.arange(1, number + 1) / number
-    else:
-        try:
-            fractions = np.array(checkpoints, float)
-        except (TypeError, ValueError):
-            fractions = np.array(np.nan)
-        require(fractions.ndim == 1 and fractions.size > 0 and bool(np.all(np.diff(fractions) > 0))
-                and fractions[0] > 0 and fractions[-1] <= 1, "checkpoints", checkpoints,
-                "must be a whole number, 1 or more, or increasing fractions in (0, 1]")
+    fractions = _fractions(checkpoints)
+    ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
     if max_rounds is not None:
         require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
-    require(isinstance(shuffle, bool), "shuffle", shuffle, "must be True or False")
+    flag("shuffle", shuffle)
     if n_jobs is not None:
-        require(isinstance(n_jobs, numbers.Integral) and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
+        whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+        require(whole and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
+        require(abs(n_jobs) <= MOST_WORKERS, "n_jobs", n_jobs, f"must be at most {MOST_WORKERS:,}; -1 is all cores")
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
                   max_rounds and int(max_rounds), reduce, shuffle, first=ids[0])
     return replace(study, arms=study.example().K), [int(r) for r in ids]
+
+
+def _fractions(checkpoints):
+    """Checkpoints as fractions, shape (C,)."""
+    if not hasattr(checkpoints, "__len__"):
+        number = count("checkpoints", checkpoints, high=MOST_CHECKPOINTS)
+        return np.arange(1, number + 1) / number
+    allowed = "must be a whole number, 1 or more, or increasing fractions in (0, 1]"
+    fractions = numbers("checkpoints", checkpoints, allowed=allowed, shape=("C",)).copy()
+    require(bool(np.all(np.diff(fractions) > 0)) and fractions[0] > 0 and fractions[-1] <= 1, "checkpoints",
+            checkpoints, allowed)
+    require(len(fractions) <= MOST_CHECKPOINTS, "checkpoints", checkpoints, f"must be at most {MOST_CHECKPOINTS:,}")
+    return fractions
+
+
+def _ids(replications, size):
+    """Which replications; the results of each take about `size` bytes."""
+    listed = (hasattr(replications, "__len__") and getattr(replications, "ndim", 1) == 1
+              and not isinstance(replications, str | bytes | bytearray | dict))
+    number = len(replications) if listed else count("replications", replications)
+    affordable("replications", replications, number * size)
+    if not listed:
+        return range(number)
+    ids = [count("replications", r, low=0) for r in replications]
+    require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**63, "replications", replications,
+            "must be distinct and below 2**63, at least one")
+    return ids

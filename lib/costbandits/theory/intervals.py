@@ -12,6 +12,8 @@ from scipy.stats import binom
 
 from ..checks import ROUNDING, count, number, numbers, require
 
+MOST = 10**7     # outcomes of which each possible number is looked at, one by one
+
 
 def _unit(mean, n, z, eta, low, high):
     """Checked arguments, moved to the unit interval: mean, low, high, x and y = 1 - x, and w = eta z^2 / n."""
@@ -115,7 +117,7 @@ def bernoulli_miss(p: ArrayLike, n: int, z: float) -> tuple[float, float] | tupl
     >>> np.round(bernoulli_miss(0.5, n=100, z=1.96), 4)
     array([0.0284, 0.0284])
     """
-    p, n = numbers("p", p, 0, 1, "must be in [0, 1]"), count("n", n)
+    p, n = numbers("p", p, 0, 1, "must be in [0, 1]"), count("n", n, high=MOST)
     lower, upper = asymmetric_interval(np.arange(n + 1) / n, n, z)
     # Both bounds increase with the number of successes: a miss is a binomial tail.
     lower_miss = binom.sf(np.searchsorted(lower, p, side="right") - 1, n, p)
@@ -147,7 +149,7 @@ def lattice_miss(probabilities: ArrayLike, n: int, z: float, eta: float | None =
     variance = chances @ (values - mean) ** 2
     require(variance > 0, "probabilities", probabilities, "must leave some variance")
     total = np.ones(1)
-    for _ in range(count("n", n)):
+    for _ in range(count("n", n, high=MOST // len(chances))):
         total = np.convolve(total, chances)
     lower, upper = asymmetric_interval(np.linspace(0, 1, len(total)), n, z,
                                        min(variance / (mean * (1 - mean)), 1) if eta is None else eta)
@@ -168,7 +170,7 @@ def worst_miss(n: int, z: float, low: float = 0.0, high: float = 1.0) -> tuple[f
     """
     number("low", low, 0, 1, "must be in [0, 1]")
     require(number("high", high, 0, 1, "must be in [0, 1]") > low, "high", high, f"must be above low = {low!r}")
-    lower, upper = asymmetric_interval(np.arange(count("n", n) + 1) / n, n, z)
+    lower, upper = asymmetric_interval(np.arange(count("n", n, high=MOST) + 1) / n, n, z)
     p = np.concatenate([np.nextafter(lower[1:], 0), np.nextafter(upper[:-1], 1), [low, high]])
     p = p[(p >= low) & (p <= high)]
     total = np.add(*bernoulli_miss(p, n, z))
@@ -187,7 +189,7 @@ def bernoulli_ratio_miss(p_reward: float, p_cost: float, n: int, z: float) -> fl
     """
     number("p_reward", p_reward, 0, 1, "must be in [0, 1]")
     number("p_cost", p_cost, 0, 1, "must be in (0, 1]", above=0)
-    lower, upper = asymmetric_interval(np.arange(count("n", n) + 1) / n, n, z)
+    lower, upper = asymmetric_interval(np.arange(count("n", n, high=MOST) + 1) / n, n, z)
     # For each number of costs, the rewards' upper bound must fall below ratio x lower bound: a binomial tail.
     too_small = np.searchsorted(p_cost * upper, p_reward * lower, side="left") - 1
     return float(binom.pmf(np.arange(n + 1), n, p_cost) @ binom.cdf(too_small, n, p_reward))
