@@ -417,3 +417,34 @@ def test_rules_typed_into_a_cell_are_told_apart_by_their_code(tmp_path):
         ends.append(runs.pulls[0, 0, -1].tolist())
     assert ends[0] == ends[2] != ends[1]
     assert len(Store(tmp_path / "store")) == 2
+
+
+@pytest.mark.parametrize("maker", ["index", "choose"])
+def test_a_rule_that_raises_is_told_with_policy_replication_and_round(maker):
+    if maker == "index":
+        @cb.index
+        def raises(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+            if t == 7:
+                raise ValueError("no luck")
+            return reward / n
+        mine = cb.IndexPolicy(raises)
+    else:
+        @cb.choose
+        def raises(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+            if t == 7:
+                raise ValueError("no luck")
+            return t % 3 - 1
+        mine = cb.ChoosePolicy(raises)
+    with pytest.raises(RuntimeError, match=r"'mine', replication 4, round 7: its rule raised ValueError: no luck$"):
+        cb.simulate({"mine": mine}, HALF, cb.Horizon(10), replications=[4])
+
+
+def test_a_rule_divides_as_numpy_does():
+    """By 0 a fraction is infinite, and a whole number 0: as the docstring of cb.index says, with JIT and without."""
+    @cb.index
+    def divides(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+        return (n // (n - n)) + (n % (n - n)) + 1 / (n - n)
+
+    with np.errstate(all="ignore"):
+        assert divides(*[np.int64(3)] * 2, *[np.float64(1.0)] * 5, np.empty(0)) == np.inf
+        assert np.int64(1) // np.int64(0) == np.int64(1) % np.int64(0) == 0

@@ -168,9 +168,10 @@ def test_reduce_keeps_what_it_is_told():
 
 @pytest.mark.parametrize("wrong", [
     lambda runs: 3, lambda runs: None, lambda runs: {}, lambda runs: {"x": 1.0}, lambda runs: {"x": runs.spent[0]},
-    lambda runs: {"x": np.full((1, 1), None)}])
+    lambda runs: {"x": np.full((1, 1), None)}, lambda runs: {("x", 1): runs.spent}, lambda runs: {None: runs.spent},
+    lambda runs: {"x": [[1, 2], [3]]}])
 def test_reduce_must_return_arrays(wrong):
-    with pytest.raises(ValueError, match=r"(?s)reduce\(runs\) = .*dict of arrays of numbers with leading axes"):
+    with pytest.raises(ValueError, match=r"(?s)reduce\(runs\) = .*dict from names to arrays of numbers with leading axes"):
         cb.simulate(POLICIES, cb.instances.beta(4), cb.Budget(15), reduce=wrong)
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -293,3 +294,32 @@ def test_two_processes_may_make_the_file_at_the_same_moment(path):
         store.put([(b"key", {"x": np.arange(3)})])
         assert len(store) == 1
     other.close()
+
+
+def test_an_empty_database_of_another_program_is_left_alone(path):
+    path.parent.mkdir()
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA journal_mode=WAL")
+    other.close()
+    before = path.read_bytes()
+    assert len(before) > 0
+    with pytest.raises(cb.StoreError, match="belongs to something else"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_store(path):
+    path.parent.mkdir()
+    path.touch()
+    with Store(path) as store:
+        store.put([(b"key", {"x": np.arange(3)})])
+        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with Store(path) as store:
+        assert len(store) == 1
+
+
+@pytest.mark.parametrize(("free", "error", "said"), [(0, OSError, "no space left"), (2**30, cb.StoreError, "be used")])
+def test_an_io_error_on_a_nearly_full_disk_is_a_full_disk(path, monkeypatch, free, error, said):
+    monkeypatch.setattr("shutil.disk_usage", lambda place: shutil._ntuple_diskusage(2**40, 2**40 - free, free))
+    with Store(path) as store, pytest.raises(error, match=said), store._clear_errors():
+        raise sqlite3.OperationalError("disk I/O error")

@@ -352,6 +352,10 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
     return status
 
 
+class RuleError(Exception):
+    """A rule raised its `__cause__`, in this round."""
+
+
 class Run:
     """One run of one policy: its state, and the loops' calls on it.
 
@@ -380,7 +384,11 @@ class Run:
         while True:
             last = self.max_rounds if self.ends is None else self.ends[self.state.now.checkpoint]
             stacks.read_on(self.outcomes, self.state)
-            status = loop(*rule, self.outcomes, self.state, self.record, self.limits._replace(last_round=int(last)))
+            try:
+                status = loop(*rule, self.outcomes, self.state, self.record, self.limits._replace(last_round=int(last)))
+            except Exception as error:
+                # Loops write their own count of rounds back when they return.
+                raise RuleError(int(self.state.n.sum() + self.state.now.skips) + 1) from error
             if status == LAST_ROUND and self.ends is not None:
                 status = self._note_round()
             if status not in (STACK_EMPTY, RUNNING):

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 
 APPLICATION = 0x636F7374    # "cost": tells our files from any other SQLite file
 FORMAT = 1
+NEARLY_FULL = 2**20       # bytes
 
 
 class StoreError(RuntimeError):
@@ -58,22 +60,23 @@ class Store:
                 raise
 
     def _open(self):
-        (objects,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        owner, form = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-        if objects and (owner, form) != (APPLICATION, FORMAT):
+        pages, owner, form = (self._db.execute(f"PRAGMA {name}").fetchone()[0]
+                              for name in ("page_count", "application_id", "user_version"))
+        if pages and (owner, form) != (APPLICATION, FORMAT):
             raise StoreError(f"store {self.path}: belongs to something else (application {owner:#x}, format {form}; "
                              f"wanted {APPLICATION:#x}, {FORMAT}). Give another path, or move the file away.")
         # WAL with synchronous=NORMAL: a kill loses at most the row being written, never the file.
         self._db.execute("PRAGMA synchronous=NORMAL")
-        if not objects:
-            # Of two processes that make the file at once one is refused this; it finds what the other has set.
-            with contextlib.suppress(sqlite3.OperationalError):
-                self._db.execute("PRAGMA journal_mode=WAL")
+        if not pages:
+            # A file of ours says so from its first page on: one that is empty and has pages is another program's.
             with self._transaction():
                 self._db.execute(f"PRAGMA application_id={APPLICATION}")
                 self._db.execute(f"PRAGMA user_version={FORMAT}")
                 self._db.execute("CREATE TABLE IF NOT EXISTS results "
                                  "(key BLOB PRIMARY KEY, payload BLOB, checksum BLOB) WITHOUT ROWID")
+        # Of two processes that make the file at once one is refused this; it finds what the other has set.
+        with contextlib.suppress(sqlite3.OperationalError):
+            self._db.execute("PRAGMA journal_mode=WAL")
 
     @contextlib.contextmanager
     def _transaction(self):
@@ -91,7 +94,7 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "full" in str(error):
+            if "full" in str(error) or ("disk I/O" in str(error) and self._nearly_full()):
                 raise OSError(errno.ENOSPC, f"no space left to store finished replications ({error}); those stored "
                                             "before are safe, free some space and run again", str(self.path)) from error
             raise StoreError(f"store {self.path}: cannot be used ({error})") from error
@@ -100,6 +103,12 @@ class Store:
                              "Move it away to compute its results anew.") from error
         except OSError as error:
             raise StoreError(f"store {self.path}: cannot be written ({error.strerror})") from error
+
+    def _nearly_full(self):
+        # SQLite calls it an I/O error when its index of the log finds no room.
+        with contextlib.suppress(OSError):
+            return shutil.disk_usage(self.path.parent).free < NEARLY_FULL
+        return False
 
     def get(self, key: bytes) -> dict[str, np.ndarray] | None:
         """The arrays filed under `key`, or None."""

@@ -161,9 +161,11 @@ class Study:
             run = engine.Run(stacks, due, rounds, *end)
             try:
                 status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
-            except IndexError as error:
-                if OUT_OF_BOUNDS not in str(error):
-                    raise
+            except engine.RuleError as told:
+                error = told.__cause__
+                if not (isinstance(error, IndexError) and OUT_OF_BOUNDS in str(error)):
+                    raise RuntimeError(f"policy {label!r}, replication {replication}, round {told}: its rule raised "
+                                       f"{type(error).__name__}: {error}") from error
                 status = TOO_SHORT
             if status == TOO_SHORT:
                 require(False, f"policies[{label!r}]", policy,
@@ -211,7 +213,11 @@ class Study:
         alone = {name: value[None, None] for name, value in arrays.items()}
         values = self.reduce(Runs(["policy"], np.array([replication]), self.fractions.copy(), bandits=[bandit],
                                   stops=[stop], seed=self.seed, **alone))
-        kept = {name: np.asarray(value) for name, value in values.items()} if isinstance(values, dict) else {}
-        require(kept and all(value.shape[:2] == (1, 1) and value.dtype.kind in "biufc" for value in kept.values()),
-                "reduce(runs)", values, "must be a dict of arrays of numbers with leading axes (policy, replication)")
+        try:
+            kept = {name: np.asarray(value) for name, value in values.items()} if isinstance(values, dict) else {}
+        except ValueError:      # a ragged list
+            kept = {}
+        require(kept and all(isinstance(name, str | int) and value.shape[:2] == (1, 1) and value.dtype.kind in "biufc"
+                             for name, value in kept.items()), "reduce(runs)", values,
+                "must be a dict from names to arrays of numbers with leading axes (policy, replication)")
         return {name: value[0, 0] for name, value in kept.items()}
