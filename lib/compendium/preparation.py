@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import importlib.metadata
+import math
 import numbers
 import os
 import platform
@@ -11,8 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
+from costbandits.analysis import ledger
 from costbandits.checks import require
 from costbandits.environments import ads
 from costbandits.studies.keys import RESULTS
@@ -142,14 +142,11 @@ def read(root, name):
 
 
 def _given(root, name, profile, defaults):
-    """The parameters of the profile, each known to the notebook and of its default's type."""
+    """The parameters of the profile, each known to the notebook, of its default's type, and such as can be played."""
     profiles = sorted(path.parent.name for path in (root / "params").glob(f"*/{name}.yaml"))
     require(profile in profiles, "profile", profile, f"must be one of {profiles} (params/*/{name}.yaml)")
     file = f"params/{profile}/{name}.yaml"
-    try:
-        given = yaml.safe_load((root / file).read_text()) or {}
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file}: not YAML ({' '.join(str(error).split())})") from error
+    given = ledger.read_yaml(root / file, file) or {}
     require(isinstance(given, dict), file, given, "must map names of parameters to values")
     allowed = sorted(set(defaults) - set(FROM_RUN))
     for key, value in given.items():
@@ -162,20 +159,28 @@ def _given(root, name, profile, defaults):
 
 
 def _fits(value, default):
-    """Whether a value from YAML is of the type of the parameter's default."""
+    """Whether a value from YAML is of the type of the parameter's default, and no less than that suggests.
+
+    Numbers are finite, positive where the default is, and not negative where it is 0; lists are empty where it is.
+    """
     if isinstance(default, bool | str):
         return isinstance(value, type(default))
     if isinstance(default, numbers.Real):
-        return isinstance(value, int if isinstance(default, int) else numbers.Real) and not isinstance(value, bool)
+        return (isinstance(value, int if isinstance(default, int) else numbers.Real) and not isinstance(value, bool)
+                and -math.inf < value < math.inf and (value > 0 or default <= 0) and (value >= 0 or default < 0))
     if isinstance(default, list | tuple):
-        return isinstance(value, list) and (not default or all(any(_fits(v, d) for d in default) for v in value))
+        return isinstance(value, list) and (not default or _all_fit(value, default))
     if isinstance(default, dict):
-        return isinstance(value, dict) and (not default or _fits(list(value.values()), list(default.values())))
+        return isinstance(value, dict) and (not default or not value or _all_fit(value.values(), default.values()))
     return True
 
 
+def _all_fit(values, defaults):
+    return bool(values) and all(any(_fits(value, default) for default in defaults) for value in values)
+
+
 def _allowed(value, default):
-    text = f"must be of the type of its default {default!r}"
+    text = f"must be of the type of its default {default!r}, finite, positive if that is, and not empty if that is not"
     if isinstance(value, str) and re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", value):
         return f"{text}; this is a text to YAML, write 1.0e-4 and 1.0e+5, not 1e-4 and 1e5"
     return text

@@ -233,3 +233,11 @@ def test_notes_of_committed_rows(path):
         # A case that counts random instances counts the ones it was judged on.
         if drawn := re.match(r"([\d,]+) random", row.case):
             assert int(drawn[1].replace(",", "")) == row.replications, row.case
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"X1: [", "not YAML"), (b"X1: \xe4", "not UTF-8"),
+                                               (b"X1: 2024-13-45", "month must be")])
+def test_a_broken_file_of_claims_is_named(tmp_path, content, said):
+    (tmp_path / "claims.yaml").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"claims\.yaml.*{said}"):
+        ledger.load(tmp_path / "claims.yaml")

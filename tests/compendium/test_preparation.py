@@ -177,13 +177,23 @@ def test_unknown_notebooks_and_profiles_are_refused_with_the_known_ones(project,
     ("budget: true", ("budget", "True")), ("seed: 1.5", ("seed", "1.5")), ("seed: yes", ("seed", "True")),
     ("sizes: 10", ("sizes", "[10, 50]")), ("sizes: [10, 1.5]", ("sizes",)), ("extras: {rho: low}", ("extras",)),
     ("exact: 1", ("exact", "False")), ("seed:", ("seed", "None")), ("profile: quick", ("profile", "'paper'")),
-    ("- seed", ("must map names",)), ("seed: [", ("not YAML",))])
+    ("- seed", ("must map names",)), ("seed: [", ("not YAML",)),
+    ("budget: .nan", ("budget = nan",)), ("budget: .inf", ("budget = inf",)), ("budget: -.inf", ("budget = -inf",)),
+    ("budget: -1.0", ("budget = -1.0", "positive")), ("budget: 0.0", ("budget = 0.0",)), ("seed: 0", ("seed = 0",)),
+    ("sizes: []", ("sizes = []", "not empty")), ("sizes: [10, 0]", ("sizes",)), ("extras: {rho: .nan}", ("extras",)),
+    ("seed: 1\nbudget: 2.0\nseed: 3", ("params/paper/toy.yaml, line 3, key = 'seed'", "twice"))])
 def test_wrong_parameters_are_refused_by_name(project, capsys, text, said):
     set_paper(project, text)
     assert_refused(project, capsys, *said)
 
 
-@pytest.mark.parametrize("text", ["budget: 150000", "seed: 0x10", "sizes: []", "extras: {}", "exact: true", "# empty"])
+def test_a_profile_that_is_not_utf_8_is_named(project, capsys):
+    (project / "params" / "paper" / "toy.yaml").write_bytes("# Größe\nseed: 1".encode("latin-1"))
+    assert_refused(project, capsys, "params/paper/toy.yaml: not UTF-8")
+
+
+@pytest.mark.parametrize("text", ["budget: 150000", "seed: 0x10", "n_jobs: 2", "n_jobs: -2",
+                                  "extras: {}", "exact: true", "# empty"])
 def test_right_types_pass(project, text):
     set_paper(project, text)
     preparation.prepare(project, "toy", "paper")

@@ -95,6 +95,28 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def read_yaml(path: str | os.PathLike, name: str | None = None) -> object:
+    """What a file of YAML says; ValueError, with its `name`, if it is no YAML or UTF-8 or has a key twice.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "profile.yaml"
+    ...     _ = path.write_text("seed: 1\\nseed: 2")
+    ...     read_yaml(path, "profile.yaml")
+    Traceback (most recent call last):
+    ValueError: profile.yaml, line 2, key = 'seed': is there twice
+    """
+    name = name or str(path)
+    try:
+        return yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}: not UTF-8 ({error.reason} at byte {error.start})") from error
+    except yaml.YAMLError as error:
+        raise ValueError(f"{name}: not YAML ({' '.join(str(error).split())})") from error
+    except ValueError as error:     # a key twice, an impossible date
+        raise ValueError(f"{name}, {error}") from error
+
+
 def load(path: str | os.PathLike) -> dict[str, Claim]:
     """Read claims, by their ids, from a YAML file.
 
@@ -112,7 +134,7 @@ def load(path: str | os.PathLike) -> dict[str, Claim]:
     ...     cb.ledger.load(path)["X1"].region
     (0.0, 1.0)
     """
-    raw = yaml.load(Path(path).read_text(), _Loader)
+    raw = read_yaml(path)
     require(isinstance(raw, dict) and all(isinstance(id, str) for id in raw), str(path), raw,
             "must be claims by their ids")
     claims = {}

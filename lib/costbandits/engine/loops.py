@@ -353,7 +353,11 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
 
 
 class RuleError(Exception):
-    """A rule raised its `__cause__`, in this round."""
+    """A rule raised its `__cause__`, in this round.
+
+    >>> print(RuleError(7))
+    7
+    """
 
 
 class Run:
