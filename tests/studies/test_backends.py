@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -227,3 +229,40 @@ def test_a_task_that_kills_its_workers_ends_the_study(cluster_of_two, client, mo
     reduce = partial(kill_any, home=os.getpid())
     with pytest.raises(distributed.scheduler.KilledWorker, match="died while running it"):
         cb.simulate({"m": cb.MUCB()}, cb.instances.beta(3), cb.Budget(5), 20, reduce=reduce)
+
+
+def test_more_workers_than_tasks_and_what_cannot_be_sent_to_them(monkeypatch):
+    asked, lock, study = [], threading.Lock(), ({"m": cb.MUCB()}, cb.instances.beta(3), cb.Budget(5))
+    parallel = joblib.Parallel
+    monkeypatch.setattr(joblib, "Parallel", lambda n_jobs, **more: asked.append(n_jobs) or parallel(n_jobs, **more))
+    for n_jobs in (1000, 2, -10**6):
+        cb.simulate(*study, 3, n_jobs=n_jobs)
+    assert asked == [3, 2, -1000]
+    try:
+        with joblib.parallel_config(backend="loky"), pytest.raises(ValueError, match=r"cannot pickle '_thread\.lock'"):
+            cb.simulate(*study, 3, n_jobs=2, reduce=lambda runs: (lock, {"spent": runs.spent})[1])
+    finally:
+        get_reusable_executor().shutdown(wait=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at processes in /proc")
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    code = textwrap.dedent("""
+        import os, time, joblib, costbandits as cb
+        def forever(runs):
+            open(str(os.getpid()), "w").close()
+            time.sleep(100)
+        if __name__ == "__main__":
+            with joblib.parallel_config("loky", n_jobs=2):
+                cb.simulate({"m": cb.MUCB()}, cb.instances.beta(3), cb.Budget(5), 4, reduce=forever)
+        """)
+    (tmp_path / "code.py").write_text(code)
+    parent, limit = subprocess.Popen([sys.executable, "code.py"], cwd=tmp_path), time.monotonic() + 60
+    while len(workers := list(tmp_path.glob("[0-9]*"))) < 2 and time.monotonic() < limit:
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    limit = time.monotonic() + 10
+    while any(Path("/proc", worker.name).exists() for worker in workers) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert len(workers) == 2 and not any(Path("/proc", worker.name).exists() for worker in workers)

@@ -7,6 +7,7 @@ workers share the tasks, on the backend that runs them, or on which policies pla
 import contextlib
 import functools
 import os
+import pickle
 import threading
 import time
 import warnings
@@ -114,7 +115,7 @@ def _collect(study, ids, n_jobs, store, steps):
     tasks = (joblib.delayed(_play)(study, r, labels, os.getpid()) for r, labels in zip(ids, missing, strict=True)
              if labels)
     # Workers without a task would cost memory all the same.
-    workers = n_jobs if n_jobs is None else min(int(n_jobs), max(sum(map(bool, missing)), 1))
+    workers = n_jobs and min(max(int(n_jobs), -MOST_WORKERS), max(sum(map(bool, missing)), 1))
     parallel = joblib.Parallel(n_jobs=workers, prefer="threads", return_as="generator")
     with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played:
         shapes = None
@@ -151,9 +152,16 @@ def _stopped(played):
     """Close a generator of joblib's whatever happens: else its workers would play on after an error or Ctrl-C."""
     try:
         yield played
+    except pickle.PicklingError as error:
+        raise ValueError("policies, bandits, stop or reduce: something in them cannot be sent to other processes, as "
+                         f"locks and open files cannot ({error.__cause__ and _last_line(error.__cause__)})") from error
     finally:
         with warnings.catch_warnings(action="ignore"):       # that some results are not used
             played.close()
+
+
+def _last_line(error):
+    return str(error).rstrip('"\n').splitlines()[-1].strip()
 
 
 def _same_shapes(shapes, *results):
@@ -184,7 +192,7 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     if n_jobs is not None:
         whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
         require(whole and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
-        require(abs(n_jobs) <= MOST_WORKERS, "n_jobs", n_jobs, f"must be at most {MOST_WORKERS:,}; -1 is all cores")
+        require(n_jobs <= MOST_WORKERS, "n_jobs", n_jobs, f"must be at most {MOST_WORKERS:,}; -1 is all cores")
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
                   max_rounds and int(max_rounds), reduce, shuffle, first=ids[0])
     return replace(study, arms=study.example().K), [int(r) for r in ids]
