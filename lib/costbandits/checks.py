@@ -123,5 +123,4 @@ def affordable(name, value, size):
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError):        # Windows does not tell
         memory = 2**34
-    require(size <= memory, name, value, f"needs about {size / 2**30:,.0f} GB of memory, and this machine has "
-                                         f"{memory / 2**30:,.0f}")
+    require(size <= memory, name, value, f"needs more memory than the {memory / 2**30:.0f} GB of this machine")

@@ -9,6 +9,8 @@ from ..checks import count, number, positive, require, rounding
 from ..environments.bandits import Bandit
 from ..environments.distributions import Constant
 
+FURTHEST = 2**62    # rounds
+
 
 class StopRule:
     """Base of all stop rules.
@@ -125,7 +127,7 @@ class AnytimeBudget(_Rounds):
     def __post_init__(self):
         allowed = "must be a number in (0, 1]"
         require(number("rate", self.rate, allowed=allowed) > 0 and self.rate <= 1, "rate", self.rate, allowed)
-        count("horizon", self.horizon)
+        count("horizon", self.horizon, high=FURTHEST)
 
     @property
     def total(self) -> float:
@@ -155,7 +157,7 @@ class Horizon(_Rounds):
     total = np.inf
 
     def __post_init__(self):
-        count("rounds", self.rounds)
+        count("rounds", self.rounds, high=FURTHEST)
 
     @property
     def horizon(self) -> int:

@@ -12,6 +12,7 @@ from . import ads as data
 from .bandits import Bandit, LinearBandit
 from .distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal
 
+MOST_ARMS = 10**6
 Maker = Callable[[np.random.Generator], Bandit]
 
 
@@ -33,7 +34,8 @@ def bernoulli(K: int, cost_low: float = 0.01) -> Maker:
     >>> bernoulli(2)(np.random.default_rng(0)).reward_means.round(2)
     array([0.64, 0.27])
     """
-    return partial(_bernoulli, K=count("K", K), cost_low=number("cost_low", cost_low, 0, 1, "must be in [0, 1]"))
+    cost_low = number("cost_low", cost_low, 0, 1, "must be in [0, 1]")
+    return partial(_bernoulli, K=count("K", K, high=MOST_ARMS), cost_low=cost_low)
 
 
 def _bernoulli(rng, K, cost_low):
@@ -57,7 +59,7 @@ def generalized_bernoulli(K: int, values: ArrayLike = (0.0, 0.25, 0.5, 0.75, 1.0
     """
     values = tuple(numbers("values", values, shape=("m",)).tolist())
     require(len(values) > 1, "values", values, "must be at least two numbers")
-    return partial(_generalized_bernoulli, K=count("K", K), values=values)
+    return partial(_generalized_bernoulli, K=count("K", K, high=MOST_ARMS), values=values)
 
 
 def _generalized_bernoulli(rng, K, values):
@@ -83,7 +85,7 @@ def beta(K: int, low: float = 0.0, high: float = 5.0) -> Maker:
     """
     low = number("low", low, 0, allowed="must be a finite number, 0 or more")
     high = number("high", high, allowed=f"must be a finite number above low = {low!r}", above=low)
-    return partial(_beta, K=count("K", K), low=low, high=high)
+    return partial(_beta, K=count("K", K, high=MOST_ARMS), low=low, high=high)
 
 
 def _beta(rng, K, low, high):
@@ -115,7 +117,7 @@ def knapsack(K: int, cost_low: float = 1.0, cost_high: float = 20.0) -> Maker:
     """
     low = positive("cost_low", cost_low)
     high = number("cost_high", cost_high, allowed=f"must be a finite number above cost_low = {low!r}", above=low)
-    return partial(_knapsack, K=count("K", K), low=low, high=high)
+    return partial(_knapsack, K=count("K", K, high=MOST_ARMS), low=low, high=high)
 
 
 def _knapsack(rng, K, low, high):

@@ -19,14 +19,14 @@ import joblib
 import numpy as np
 
 from ..checks import affordable, count, flag, numbers, require
-from ..engine.stops import StopRule
+from ..engine.stops import FURTHEST, StopRule
 from ..environments.bandits import Bandit
 from ..policies.base import Policy, require_policies, takes_one
 from . import cluster
 from .progress import Steps
 from .runs import Reduced, Runs
 from .store import Store
-from .study import FURTHEST, STOPS, Study
+from .study import STOPS, Study
 
 MOST_CHECKPOINTS, MOST_WORKERS = 10**6, 1000
 
@@ -186,7 +186,7 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     fractions = _fractions(checkpoints)
     ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
     if max_rounds is not None:
-        require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
+        count("max_rounds", max_rounds, high=FURTHEST)
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
     flag("shuffle", shuffle)
     if n_jobs is not None:

@@ -10,7 +10,7 @@ from ..checks import ours, require
 from ..engine import fingerprint
 from ..engine import loops as engine
 from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
-from ..engine.stops import StopRule
+from ..engine.stops import FURTHEST, StopRule
 from ..environments.bandits import Bandit
 from ..environments.distributions import check_sampler
 from ..policies.base import REPEATED, IndexRule, Policy, Problem
@@ -18,7 +18,6 @@ from . import keys
 from .runs import FIELDS, Runs
 
 PATIENCE = 10**8    # rounds of a policy that plays them one by one, where max_rounds is not given
-FURTHEST = 2**62
 PROBED = 10**5      # rounds for which promises are checked against the full scan
 STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
 OUT_OF_BOUNDS, TOO_SHORT = "out of bounds", -1     # what Numba and NumPy say of an array that is too short
