@@ -186,7 +186,7 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     fractions = _fractions(checkpoints)
     ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
     if max_rounds is not None:
-        count("max_rounds", max_rounds, high=FURTHEST)
+        require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
     flag("shuffle", shuffle)
     if n_jobs is not None:
