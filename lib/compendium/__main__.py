@@ -11,6 +11,7 @@ findings of the deep profile, which shares the paper profile's store, also to `f
 """
 
 import argparse
+import base64
 import contextlib
 import fcntl
 import os
@@ -23,7 +24,7 @@ from pathlib import Path
 from costbandits.checks import require
 from costbandits.studies.store import StoreError
 
-from . import page, preparation, publication
+from . import cells, page, preparation, publication
 from .lab import quieten
 from .terminal import Line, say
 
@@ -125,11 +126,22 @@ def refresh(root, name, build="build"):
             for output in cell.get("outputs", []):
                 require(output.get("name") != "stderr", f"cell {number}, stderr", output.get("text"), "must stay empty")
     quieten(notebook)
+    for cell in notebook.cells:
+        _as_published(cell, root / "figures" / name)
     text = nbformat.writes(notebook) + "\n"
     if path.read_text(encoding="utf-8") == text:
         return False
     publication.replace(path, text)
     return True
+
+
+def _as_published(cell, folder):
+    """Put the published pictures, of the full run, in the place of those that a cell has filed and drawn."""
+    files = [folder / f"{figure}.png" for figure in cells.filed(cell.source)]
+    drawn = [output for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+    for output, file in zip(drawn, files, strict=False):
+        if file.exists():
+            output.data["image/png"] = base64.b64encode(file.read_bytes()).decode() + "\n"
 
 
 @contextlib.contextmanager

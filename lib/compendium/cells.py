@@ -1,9 +1,17 @@
 """A notebook's code, told apart from its prose and outputs."""
 
 import json
+import re
 from pathlib import Path
 
 from costbandits.analysis.cell import short
+
+FILED = re.compile(r'gallery\.add\(\s*f?"(\w+)')
+
+
+def filed(source):
+    """The names under which a cell files figures and tables."""
+    return FILED.findall(source)
 
 
 def cells(path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pandas as pd
+from IPython.display import Markdown, display
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -15,12 +16,25 @@ from costbandits.checks import require
 
 
 def house_style():
-    """Switch a notebook to the house style, with small images."""
+    """Switch a notebook to the house style: figures with small images, tables with readable numbers."""
     from IPython import get_ipython  # only in a notebook
     figures.use()
+    pd.set_option("display.float_format", number, "display.html.border", 0, "display.max_colwidth", None,
+                  "display.width", 150, "display.max_columns", 20, "display.max_rows", 100)
     if get_ipython() is not None:
         get_ipython().run_line_magic("matplotlib", "inline")
         get_ipython().display_formatter.formatters["image/png"].for_type(mpl.figure.Figure, png)
+
+
+def number(value):
+    """A number as tables and sentences show it: three digits, or whole with commas from a thousand to ten million.
+
+    Examples
+    --------
+    >>> [number(value) for value in (0.12345, 12.345, 12345.6, 1.5e12)]
+    ['0.123', '12.3', '12,346', '1.5e+12']
+    """
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def png(fig, dpi=None, origin=""):
@@ -51,7 +65,7 @@ class Gallery:
     def __init__(self, notebook, output="", profile="", seed=0):
         self.notebook, self.output = notebook, Path(output) if output else None
         self.origin = json.dumps({"notebook": notebook, "profile": profile, "seed": seed})
-        self._story = {"figures": {}, "findings": []}
+        self._story, self._brief = {"figures": {}, "findings": []}, None
         if self.output:
             self.output.mkdir(parents=True, exist_ok=True)
 
@@ -59,9 +73,15 @@ class Gallery:
         """File a figure as SVG and PNG and the table behind it as CSV, under `name`.
 
         A figure that `says` something, in one sentence, is shown with it by the README and REPRODUCTION.md.
+
+        Returns
+        -------
+        DataFrame or None
+            The table at paper scale, which the text speaks of: as committed if this run files nothing. Without a
+            table None, and the table itself as long as none is committed.
         """
         if not self.output:
-            return
+            return self._as_published(name, table)
         if says:
             self._story["figures"][name] = says
             self._tell()
@@ -77,9 +97,29 @@ class Gallery:
             require(counted or None not in table.index.names, f"index of table {name}", list(table.index.names),
                     "must be named, or just count the rows")
             table.to_csv(self.output / f"{name}.csv", float_format="%.6g", lineterminator="\n", index=not counted)
+        return self._as_published(name, table)
 
-    def finding(self, text, holds=True):
-        """Print a result in one or two sentences and file it for the README; nothing if it does not hold.
+    def _as_published(self, name, table):
+        there = pd.DataFrame() if table is None else self.published(name)
+        if there.empty:
+            return table
+        index = [key for key in table.index.names if key in there]
+        return there.set_index(index) if index else there
+
+    def tell(self, text):
+        """Show a sentence in Markdown; its numbers are computed, so that they are those of the published tables."""
+        display(Markdown(textwrap.dedent(text).strip()))
+
+    def brief(self):
+        """Show the findings as published, at the head of a chapter; a run that files shows its own when it ends."""
+        path = Path("..") / "figures" / self.notebook / "story.json"
+        told = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not self.output else self._story
+        self._brief = display(Markdown(_listed(told["findings"])), display_id=True)
+
+    def finding(self, text, holds=True, shown=""):
+        """Show a result in one or two sentences and file it for the head of the chapter, README and site.
+
+        Nothing if it does not hold.
 
         Parameters
         ----------
@@ -87,14 +127,19 @@ class Gallery:
             Markdown, its numbers computed from tables at paper scale (`published`).
         holds : bool
             Whether the tables still say so.
+        shown : str
+            The section that shows it, such as "4.2".
         """
         if holds:
-            print(textwrap.fill(text.replace("**", ""), 100))
+            text += f" (section {shown})" if shown else ""
+            self.tell(text)
             self._story["findings"].append(text)
             self._tell()
 
     def _tell(self):
         if self.output:
+            if self._brief is not None:
+                self._brief.update(Markdown(_listed(self._story["findings"])))
             story = json.dumps(self._story, indent=1, ensure_ascii=False)
             (self.output / "story.json").write_text(story + "\n", encoding="utf-8")
 
@@ -102,3 +147,8 @@ class Gallery:
         """The table `name` at paper scale: of this run if it files its tables, else as committed."""
         path = (self.output or Path("..") / "figures" / self.notebook) / f"{name}.csv"
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
+
+
+def _listed(findings):
+    """Findings as a list; a hint as long as there are none."""
+    return "\n".join(f"- {text}" for text in findings) or "*No results yet: `make all` fills this in.*"

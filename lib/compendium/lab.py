@@ -9,6 +9,8 @@ from pathlib import PurePosixPath
 METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"}}
 VOLATILE = ("papermill", "widgets")
+# Tag -> what JupyterLab folds of such a cell until the reader opens it.
+FOLDED = {"hide-input": {"source_hidden": True}, "solution": {"source_hidden": True, "outputs_hidden": True}}
 
 
 def quieten(notebook):
@@ -24,6 +26,10 @@ def quieten(notebook):
     notebook["metadata"].update(METADATA)
     for cell in notebook["cells"]:
         cell["metadata"].pop("execution", None)      # when it ran
+        cell["metadata"].pop("jupyter", None)        # what a reader has opened
+        for tag in cell["metadata"].get("tags", []):
+            if tag in FOLDED:
+                cell["metadata"]["jupyter"] = dict(FOLDED[tag])
 
 
 def before_saving(model, path, **_):

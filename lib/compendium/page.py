@@ -16,6 +16,11 @@ HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
 {%- block data_png scoped -%}
 {%- set alt = 'alt="' ~ (cell.metadata.alt | escape_html) ~ '" ' if cell.metadata.alt else '' -%}
 {{ super() | replace('<img ', '<img ' ~ alt, 1) }}
+{%- endblock -%}
+{%- block input_group -%}
+{%- if cell.metadata.get('tags', []) | select('in', ['hide-input', 'parameters', 'solution']) | list -%}
+<details><summary>code</summary>{{ super() }}</details>
+{%- else -%}{{ super() }}{%- endif -%}
 {%- endblock -%}"""
 
 
@@ -49,7 +54,13 @@ def html(notebook, job, staged):
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+    from . import sections
     from .mathematics import style
+
+    # The parameters as they were given name folders of this machine; the manifest says what decides the results.
+    cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+    notebook = notebook | {"cells": cells}
+    known = sections.numbers(cell.source for cell in cells if cell.cell_type == "markdown")
 
     class Renderer(IPythonRenderer):
         def inline_math(self, body):
@@ -61,8 +72,10 @@ def html(notebook, job, staged):
         def image(self, text, url, title=None):
             return super().image(text, _embedded(url, job, staged), title)
 
-    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True)
-    exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(text))
+    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True, exclude_input_prompt=True,
+                            exclude_output_prompt=True)
+    exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(
+        sections.linked(text, known)))
     exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
     resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}, "mathematics": style()}
     return exporter.from_notebook_node(notebook, resources)[0]

@@ -63,3 +63,65 @@ def test_published_reads_what_was_filed_or_committed(tmp_path, monkeypatch):
     assert Gallery("omega_ucb").published("absent").empty
 
 
+
+
+@pytest.fixture
+def committed(tmp_path, monkeypatch):
+    """A project with published results, its notebooks as the current folder; the folder of the figures."""
+    folder = tmp_path / "figures" / "kube"
+    folder.mkdir(parents=True)
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    return folder
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What the gallery shows, in a list; an update replaces what it updates."""
+    shown = []
+
+    class Handle:
+        def __init__(self, place):
+            self.place = place
+
+        def update(self, text):
+            shown[self.place] = text.data
+
+    def display(text, display_id=False):
+        shown.append(text.data)
+        return Handle(len(shown) - 1) if display_id else None
+
+    monkeypatch.setattr("compendium.gallery.display", display)
+    return shown
+
+
+def test_what_is_added_comes_back_as_published(committed, tmp_path):
+    own = pd.DataFrame({"regret": [1.0, 2.0]}, index=pd.Index(["UCB1", "KUBE"], name="policy"))
+    quick = Gallery("kube")
+    assert quick.add("regret", table=own) is own and quick.add("regret") is None
+    (committed / "regret.csv").write_text("policy,regret\nUCB1,7\n")
+    assert quick.add("regret", table=own).regret.to_dict() == {"UCB1": 7}
+    full = Gallery("kube", str(tmp_path / "stage"))
+    assert full.add("regret", table=own).regret.to_dict() == {"UCB1": 1, "KUBE": 2}
+
+
+def test_the_head_of_a_chapter_shows_the_published_findings(committed, said):
+    Gallery("kube").brief()
+    (committed / "story.json").write_text(json.dumps({"figures": {}, "findings": ["**All** is well."]}))
+    gallery = Gallery("kube")
+    gallery.brief()
+    gallery.finding("Another run's.")
+    assert said == ["*No results yet: `make all` fills this in.*", "- **All** is well.", "Another run's."]
+
+
+def test_a_full_run_shows_its_own_findings_at_the_head(committed, said, tmp_path):
+    (committed / "story.json").write_text(json.dumps({"figures": {}, "findings": ["Old."]}))
+    gallery = Gallery("kube", str(tmp_path / "stage"))
+    gallery.brief()
+    gallery.tell("""
+        In 3 of 4
+        runs.""")
+    gallery.finding("**One.**", shown="4.2")
+    gallery.finding("Not so.", holds=False)
+    assert said == ["- **One.** (section 4.2)", "In 3 of 4\nruns.", "**One.** (section 4.2)"]
+    assert json.loads((tmp_path / "stage/story.json").read_text())["findings"] == ["**One.** (section 4.2)"]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
+from compendium import lab
+
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = "compendium.lab.before_saving"
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -43,3 +45,11 @@ def test_a_notebook_of_the_reader_s_elsewhere_is_left_alone(tmp_path):
 
 def test_make_lab_hands_over_the_hook():
     assert f"--FileContentsManager.pre_save_hook={HOOK}" in (ROOT / "Makefile").read_text()
+
+
+def test_cells_fold_by_their_tags_and_not_by_what_a_reader_has_opened():
+    cells = [{"metadata": {"tags": [tag], "jupyter": {"source_hidden": False}}}
+             for tag in ("hide-input", "solution", "other")]
+    lab.quieten({"metadata": {}, "cells": cells})
+    assert [cell["metadata"].get("jupyter") for cell in cells] == [
+        {"source_hidden": True}, {"source_hidden": True, "outputs_hidden": True}, None]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from compendium import preparation, project
+from compendium import preparation, project, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -105,9 +105,26 @@ def names_no_place_on_a_machine(notebook):
     yield from re.findall(r"(?<![\w.:/])/(?:home|root|tmp|Users|work|mnt)/[^\s\"']*", text)
 
 
+def refers_to_sections_that_it_has(notebook):
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    have = sections.numbers(texts)
+    yield from (f"there is no section {number}" for text in texts for number in sections.named(text)
+                if number not in have)
+
+
+def numbers_its_sections_without_gaps(notebook):
+    counts = {}
+    for cell in notebook.cells:
+        for number in sections.HEADING.findall(cell.source) if cell.cell_type == "markdown" else ():
+            parent, _, last = number.rpartition(".")
+            counts[parent] = counts.get(parent, 0) + 1
+            if int(last) != counts[parent]:
+                yield f"section {number} is number {counts[parent]} of section {parent or 'none'}"
+
+
 GUARDS = [is_valid, has_literal_parameters_with_comments, is_executed, is_executed_from_top_to_bottom, has_no_error,
           has_no_stderr, has_short_cells, has_short_lines, hides_no_result_by_semicolon, has_alternative_texts,
-          names_no_place_on_a_machine]
+          names_no_place_on_a_machine, refers_to_sections_that_it_has, numbers_its_sections_without_gaps]
 
 
 def wrong_profiles(defaults, quick, paper):
@@ -148,7 +165,7 @@ def test_the_profiles_of_a_committed_notebook(path):
 def good():
     picture = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
     return new_notebook(cells=[
-        new_markdown_cell("# Title"),
+        new_markdown_cell("# Title\n## 1. One\n### 1.1 Its part\n## 2. Two\nSee section 1.1."),
         new_code_cell("seed = 1    # of all streams\nsizes = [   # of the settings\n    1, 2]", execution_count=1,
                       metadata={"tags": ["parameters"]}),
         new_code_cell("print(1)", execution_count=2, outputs=[new_output("stream", name="stdout", text="1\n")]),
@@ -192,7 +209,10 @@ FAULTS = [
     (hides_no_result_by_semicolon, cell(PRINTING, source="len('a');\n")),
     (has_alternative_texts, metadata(PICTURE, alt="")),
     (has_alternative_texts, metadata(PICTURE, alt=" ")),
-    (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /Users/me/figures/a.svg"))]
+    (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /Users/me/figures/a.svg")),
+    (refers_to_sections_that_it_has, cell(0, source="# Title\n## 1. One\nSee section 1.1.")),
+    (numbers_its_sections_without_gaps, cell(0, source="# Title\n## 1. One\n## 3. Three")),
+    (numbers_its_sections_without_gaps, cell(0, source="# Title\n## 1. One\n### 1.2 Its part"))]
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)

@@ -1,14 +1,15 @@
 """A chapter as a page: the committed prose, with the outputs of `make all` where they are there."""
 
 import json
+import posixpath
 import re
 from pathlib import Path
 
-from .. import publication
+from .. import publication, sections
+from ..cells import filed as filed_by
 from ..project import PUBLISHED
 from ..typography import plain
 
-FILED = re.compile(r'gallery\.add\(\s*f?"(\w+)')
 # JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
 DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
 PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./figures/([^/)]+)/([^/)]+)\.(?:png|svg)\)")
@@ -22,16 +23,25 @@ def chapter(root, name, build, links):
     path = Path(root) / "notebooks" / f"{name}.ipynb"
     notebook = json.loads(path.read_text(encoding="utf-8"))
     outputs = executed(path, Path(build) / f"{name}.ipynb")
-    shown = set()
-    cells = []
+    shown, cells = set(), []
+    known = sections.numbers(_prose(notebook["cells"]))
+    pages = {id: f"{posixpath.relpath(page, 'notebooks')}#{id}" for id, page in links.claims.items()
+             if page == f"claims/{name}.md" and id != name}
+
+    def prose(text):
+        text = sections.to_claims(sections.linked(text, known), pages)
+        return DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(text, f"notebooks/{name}.ipynb"))
+
     for index, cell in enumerate(notebook["cells"]):
         cell["source"] = "".join(cell["source"])
         if cell["cell_type"] == "code":
             cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
+            told = _told(cell)
             cells += _code(root, name, cell, _told_below(notebook["cells"][index + 1:]), shown)
+            cells += [_cell(prose(told), f"told-{cell['id']}")] if told else []
         else:
-            text = DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(cell["source"], f"notebooks/{name}.ipynb"))
-            cell["source"] = PICTURE.sub(lambda found: _figure(root, found[2], found[3], found[1], shown), text)
+            cell["source"] = PICTURE.sub(lambda found: _figure(root, found[2], found[3], found[1], shown),
+                                         prose(cell["source"]))
             cells.append(cell)
     cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
     return json.dumps({**notebook, "cells": cells}, ensure_ascii=False)
@@ -47,14 +57,28 @@ def executed(path, made):
     return {id: cell.get("outputs", []) for id, cell in found.items()} if same else None
 
 
+def _prose(cells):
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+
+
+def _told(cell):
+    """What a cell has said in Markdown, taken out of its outputs: it is prose."""
+    told = [output for output in cell["outputs"] if "text/markdown" in output.get("data", {})]
+    cell["outputs"] = [output for output in cell["outputs"] if output not in told]
+    return "\n\n".join("".join(output["data"]["text/markdown"]) for output in told)
+
+
 def _code(root, name, cell, told_below, shown):
     """A cell of code, folded, and the published figures that it has filed."""
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
-    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-input"} - {"parameters"})
+    solution = "solution" in metadata.get("tags", [])
+    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-cell" if solution else "hide-input"} - {"parameters"})
+    if solution:
+        metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": "solution"}
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
-    filed = [figure for figure in FILED.findall(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
+    filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
     if filed or told_below:
         cell["outputs"] = rest
     figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), shown, cell["id"]) for figure in filed)
