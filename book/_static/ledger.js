@@ -4,7 +4,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger th")];
   const rows = [...body.rows].map(row => ({row, data: row.dataset, words: row.textContent.toLowerCase()}));
   const state = new URLSearchParams(location.hash.slice(1));
-  for (const key of ["paper", "verdict", "reading", "scale", "claim"]) {
+  for (const key of ["paper", "verdict", "reading", "claim"]) {
     const values = [...new Set(rows.map(each => each.data[key]))];
     const select = form.appendChild(document.createElement("select"));
     select.name = key;

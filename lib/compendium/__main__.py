@@ -6,8 +6,8 @@
 
 All work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
 its own below `build/`, and publishes only when the whole notebook has succeeded: figures, tables and ledger rows of the
-paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`; ledger and
-findings of the deep profile, which shares the paper profile's store, also to `figures/deep/<notebook>/`.
+paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`; the ledger of
+the deep profile, which shares the paper profile's store, also to `figures/deep/<notebook>/`.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def run(job, among=()):
         _set_aside(output)
         changed = publication.publish(output, job.folder, job.record)
         if job.ledger:
-            publication.publish(output, job.ledger, job.record, only=("ledger*.csv", "story*.json"))
+            publication.publish(output, job.ledger, job.record, only=("ledger*.csv",))
         for path in (executed, html):
             os.replace(path, job.home / path.name)
         shutil.rmtree(scratch)

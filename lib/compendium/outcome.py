@@ -10,10 +10,11 @@ from costbandits.analysis import ledger
 from costbandits.checks import require
 
 from . import publication
-from .project import DEEP, heading
+from .project import heading
 from .typography import plain, typeset
 
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
+SHOWN = re.compile(r" \(section ([\d.]+)\)$")     # how Gallery.finding names the section that shows it
 CHOICE = "figures/tournament/choice.csv"     # a question in each row, a kind of problem in each further column
 
 
@@ -24,13 +25,12 @@ def own(folder, name):
 
 
 def story(root, name):
-    """What the figures of a notebook say, and its findings, at deep scale where there are any; each may be empty."""
-    root, nothing = Path(root), {"figures": {}, "findings": []}
-    paths = (own(root / "figures" / folder, "story.json") for folder in (name, f"{DEEP}/{name}"))
-    paper, deep = (json.loads(path.read_text(encoding="utf-8")) if path else nothing for path in paths)
-    for figure in paper["figures"]:
-        require((root / f"figures/{name}/{figure}.png").exists(), f"story of {name}, figure", figure, "must be a PNG")
-    return paper["figures"], deep["findings"] or paper["findings"]
+    """What the figures of a notebook say, and its findings; each may be empty."""
+    path = own(Path(root) / "figures" / name, "story.json")
+    told = json.loads(path.read_text(encoding="utf-8")) if path else {"figures": {}, "findings": []}
+    for figure in told["figures"]:
+        require((path.parent / f"{figure}.png").exists(), f"story of {name}, figure", figure, "must be a PNG")
+    return told["figures"], told["findings"]
 
 
 def findings(root, names, number=10):
@@ -38,13 +38,19 @@ def findings(root, names, number=10):
     told = {name: story(root, name)[1] for name in names}
     turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
     chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
-    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}](notebooks/{name}.ipynb)"
+    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}](notebooks/{name}.ipynb{_place(text)})"
                      for name, text in chosen)
+
+
+def _place(text):
+    """The part of an address that leads to the section that a finding names last; "" if it names none."""
+    found = SHOWN.search(text)
+    return f"#section-{found[1]}" if found else ""
 
 
 def in_short(text, least=120):
     """The first sentences of a finding, as many as make a hundred letters; the first in bold."""
-    text = typeset(" ".join(text.split())).replace("**", "")
+    text = SHOWN.sub("", typeset(" ".join(text.split())).replace("**", ""))
     sentences = re.split(r"(?<=[.?!])(?<!Fig\.)(?<!Eq\.)(?<! al\.)\s+(?=[A-ZΑ-Ωω\"\d])", text)
     kept = [f"**{sentences[0]}**"]
     while len(sentences) > len(kept) and len(" ".join(kept)) < least:

@@ -46,7 +46,7 @@ class Job:
     folder : path
         Where figures, tables and ledger rows are published.
     ledger : path or None
-        Where ledger and findings are published besides.
+        Where the ledger is published besides.
     """
 
     name: str

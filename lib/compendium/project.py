@@ -8,7 +8,7 @@ from costbandits.checks import require
 
 CHAPTERS = "notebooks/chapters.txt"     # the names of the notebooks, in the order of the book
 PUBLISHED = "paper"     # the profile whose figures, tables and ledger are committed
-DEEP = "deep"           # more replications of the same in the same store; its ledger and findings are committed
+DEEP = "deep"           # more replications of the same in the same store; its ledger is committed
 
 
 def chapters(root):

@@ -3,8 +3,8 @@
     python -m compendium.report            from the project's folder
     python -m compendium.report --check    exit status 1, and what is out of date; nothing is written
 
-The rows that the notebooks have published (figures/<notebook>/ledger.csv) are collected in figures/ledger.csv. A row
-judged at deep scale (figures/deep/<notebook>/ledger.csv) takes the place of the one that answers the same question.
+The rows that the notebooks have published (figures/<notebook>/ledger.csv) are collected in figures/ledger.csv. Its
+column `deep` has the verdict of more runs on the same question (figures/deep/<notebook>/ledger.csv), if there is one.
 REPRODUCTION.md has a line for each claim; the README, between two marks, totals, ten findings of the chapters, figures
 (figures/<notebook>/story.json), and which policy for which problem; paper/paper.md, the report for a journal, numbers.
 """
@@ -59,7 +59,7 @@ but the claim does not count as reproduced.
 
 
 def collect(root):
-    """All rows of the ledger, notebooks and claims in their order, deep rows in the place of those at paper scale.
+    """All rows of the ledger, notebooks and claims in their order.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def collect(root):
     Returns
     -------
     rows : DataFrame
-        Those of the notebooks with a column `notebook` before them.
+        Those of the notebooks with a column `notebook` before them, and behind them `deep`, the verdict of more runs
+        ("" without), and `second_check`.
     left_out : list of str
         Deep rows that answer no question of the paper scale, as when a region has changed since.
 
@@ -82,7 +83,7 @@ def collect(root):
     for name in chapters(root):
         place, judged = own(Path(root) / "figures" / name, "ledger.csv"), claims_of(root, name)
         if judged and place:
-            rows, old = _deepest(ledger.read(place), Path(root) / "figures" / DEEP / name)
+            rows, old = _compared(ledger.read(place), Path(root) / "figures" / DEEP / name)
             left_out += [f"{name}: {', '.join(question)}" for question in old]
             found = list(faults(rows, judged))
             require(not found, f"ledger of {name}", found[:3],
@@ -101,14 +102,15 @@ def unjudged(root):
     return [name for name in chapters(root) if claims_of(root, name) and not own(figures / name, "ledger.csv")]
 
 
-def _deepest(paper, folder):
-    """Each row at paper scale, or the deep one that answers the same question; and the deep ones that answer none."""
+def _compared(paper, folder):
+    """The rows at paper scale with the verdicts of more runs beside them; and the deep rows that answer no question."""
     found = own(folder, "ledger.csv")     # without the data of ads it cannot test what needs them
     deep = ledger.read(found) if found else paper[:0]
     deep = deep[deep.verdict != ledger.UNTESTABLE]
     asked, answered = (pd.MultiIndex.from_frame(rows[QUESTION]) for rows in (paper, deep))
-    rows = pd.concat([deep, paper]).drop_duplicates(QUESTION).set_index(QUESTION).loc[asked].reset_index()
-    return rows[paper.columns], deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
+    verdicts = dict(zip(answered, deep.verdict, strict=True))
+    rows = paper.assign(deep=[verdicts.get(question, "") for question in asked])
+    return rows, deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
 
 
 def faults(rows, claims):
@@ -184,7 +186,7 @@ def results(rows, claims, root):
     names, ours = list(rows.notebook.unique()), sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked} are judged, case by case and reading by reading. "
-             f"{_deep(rows, root)}[{REPORT}]({REPORT}) has what does not hold, and why we think so.\n",
+             f"{_agreement(rows)}[{REPORT}]({REPORT}) has what does not hold, and why we think so.\n",
              totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
              findings(root, names)]
     for name in [names[0], *(name for name in chapters(root) if name not in names)][:3]:
@@ -195,15 +197,11 @@ def results(rows, claims, root):
     return "\n".join([*parts, *(["\n### Which policy for which problem\n", table] * bool(table)), ""])
 
 
-def _deep(rows, root):
-    """Whose verdicts and findings are at deep scale, where figures never are."""
-    deep, every = (list(part.notebook.unique()) for part in (rows[rows.scale == DEEP], rows))
-    if not deep:
-        return ""
-    titles = [title(root, name) for name in deep] if deep != every else ["all papers"]
-    told = " and ".join(filter(None, (", ".join(titles[:-1]), titles[-1])))
-    return (f"Verdicts and findings of {told} are at deep scale, from more runs than `make all` plays; figures show "
-            "the runs of `make all`. The two can differ noticeably, because a few runs dominate some means. ")
+def _agreement(rows):
+    """How many verdicts more runs confirm; "" where there are none."""
+    deep = rows[rows.deep != ""]
+    agree = (deep.deep == deep.verdict).sum()
+    return f"More runs (`make deep`) confirm {agree} of {len(deep)} rows. " * bool(len(deep))
 
 
 def made(root):

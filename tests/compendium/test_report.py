@@ -90,32 +90,35 @@ def test_rows_are_those_of_the_notebooks_in_order(toys):
     assert left_out == [] and rows.columns[0] == "notebook"
 
 
-def test_a_deep_row_has_the_last_word_on_the_same_question(toys):
-    deep = book("deep", "omega_ucb", O1=3.0, O2=0.5)
-    file_rows(deep, "figures/deep/omega_ucb")
-    rows, left_out = made_book.collect(".")
-    assert list(rows.scale) == ["deep", "deep", "paper"] and left_out == []
-    assert list(rows.verdict) == ["contradicted", "reproduced", "contradicted"]
+def test_the_verdict_of_more_runs_stands_beside_the_one_that_counts(toys):
+    file_rows(book("deep", "omega_ucb", O1=3.0, O2=0.5), "figures/deep/omega_ucb")
+    before, (rows, left_out) = made("figures/omega_ucb/ledger.csv"), made_book.collect(".")
+    assert list(rows.deep) == ["contradicted", "reproduced", ""] and left_out == []
+    assert list(rows.verdict) == ["reproduced", "cannot be tested", "contradicted"]
+    assert made_book.main([]) == 0 and made("figures/omega_ucb/ledger.csv") == before
+    assert "More runs (`make deep`) confirm 0 of 2 rows." in made("README.md")
+    file_rows(book("deep", "kube", K1=3.0), "figures/deep/kube")
+    assert made_book.main([]) == 0 and "confirm 1 of 3 rows." in made("README.md")
 
 
 @pytest.mark.parametrize("change", [{"case": "b"}, {"reading": "median"}, {"region_high": 4.0}, {"statistic": "x"}])
 def test_a_deep_row_on_another_question_is_left_out_and_said_to_be(toys, capsys, change):
     file_rows(book("deep", "omega_ucb", O1=3.0).assign(**change), "figures/deep/omega_ucb")
     rows, left_out = made_book.collect(".")
-    assert set(rows.scale) == {"paper"} and len(left_out) == 1 and left_out[0].startswith("omega_ucb: O1, ")
+    assert set(rows.deep) == {""} and len(left_out) == 1 and left_out[0].startswith("omega_ucb: O1, ")
     assert made_book.main([]) == 0 and left_out[0] in capsys.readouterr().err
 
 
-def test_a_deep_row_that_could_not_be_tested_replaces_nothing(toys):
+def test_a_deep_row_that_could_not_be_tested_says_nothing(toys):
     file_rows(book("deep", "omega_ucb"), "figures/deep/omega_ucb")
     rows, left_out = made_book.collect(".")
-    assert set(rows.scale) == {"paper"} and left_out == []
+    assert set(rows.deep) == {""} and left_out == []
 
 
-def test_without_the_data_a_deep_run_has_the_last_word_on_the_rest(toys):
+def test_without_the_data_a_deep_run_tells_of_the_rest(toys):
     file_rows(book("deep", "omega_ucb", O1=3.0), "figures/deep/omega_ucb")
     os.replace("figures/deep/omega_ucb/ledger.csv", "figures/deep/omega_ucb/ledger_standin.csv")
-    assert list(made_book.collect(".")[0].scale) == ["deep", "paper", "paper"]
+    assert list(made_book.collect(".")[0].deep) == ["contradicted", "", ""]
 
 
 def test_without_the_data_a_paper_of_its_own_stays(toys):
@@ -232,27 +235,6 @@ def test_what_holds_only_when_repaired_is_counted_as_contradicted_and_shown_as_a
     assert made_book.main([]) == 0
     assert "| [Toys](REPRODUCTION.md#kube) | 1 | 0 | 0 | 1 | 0 | 0 |" in made("README.md")
     assert "contradicted (reproduced when repaired: median)" in made("REPRODUCTION.md")
-
-
-def test_findings_at_deep_scale_have_the_last_word_and_figures_stay(toys):
-    Path("figures/deep/kube").mkdir(parents=True)
-    Path("figures/deep/kube/story.json").write_text(json.dumps({"figures": {"elsewhere": "x"}, "findings": ["Deep."]}))
-    assert made_book.main([]) == 0
-    readme = made("README.md")
-    assert "**Deep.**" in readme and "**All" not in readme and "elsewhere" not in readme
-
-
-def test_the_readme_names_the_papers_at_deep_scale(toys):
-    def told():
-        return re.findall("Verdicts and findings of (.*) are at deep scale", made_book.made(".")[0]["README.md"])
-
-    assert told() == []
-    file_rows(book("deep", "kube", K1=3.0), "figures/deep/kube")
-    notebook = Path("notebooks/kube.ipynb")
-    notebook.write_text(made(notebook).replace("Toys: a title", "Knapsacks: a title"))
-    assert told() == ["Knapsacks"]
-    file_rows(book("deep", "omega_ucb", O1=3.0), "figures/deep/omega_ucb")
-    assert told() == ["all papers"]
 
 
 def test_a_check_writes_nothing_and_says_what_is_out_of_date(toys, capsys):
@@ -398,11 +380,9 @@ def by_question(rows):
     return dict(zip(map(tuple, rows[made_book.QUESTION].to_numpy()), map(tuple, rest.to_numpy()), strict=True))
 
 
-def differing_rows(rows, own, *deeper):
-    """Questions that the notebook's ledgers answer otherwise, or that only one side answers; a deeper one overrules."""
+def differing_rows(rows, own):
+    """Questions that the notebook's ledger answers otherwise, or that only one side answers."""
     ours, theirs = by_question(rows), by_question(own)
-    for answers in deeper:
-        theirs |= by_question(answers[answers.verdict != ledger.UNTESTABLE])
     return [question for question in ours | theirs if ours.get(question) != theirs.get(question)]
 
 
@@ -421,8 +401,7 @@ def test_no_claim_of_a_paper_is_missing(name):
 
 @PER_PAPER
 def test_committed_rows_are_those_of_the_notebook_s_ledgers(name):
-    paths = [ROOT / "figures" / scale / name / "ledger.csv" for scale in ("", "deep")]
-    assert differing_rows(rows_of(name), *(ledger.read(path) for path in paths if path.exists())) == []
+    assert differing_rows(rows_of(name), ledger.read(ROOT / "figures" / name / "ledger.csv")) == []
 
 
 @PER_PAPER
@@ -514,7 +493,7 @@ def test_a_missing_and_a_disagreeing_row_are_noticed(rows):
     assert len(differing_rows(rows.drop(3), rows)) == 1 == len(differing_rows(rows, rows.drop(3)))
     changed = rows.copy()
     changed.loc[3, "estimate"] *= 1.001
-    assert len(differing_rows(changed, rows)) == 1 == len(differing_rows(rows, rows, changed))
+    assert len(differing_rows(changed, rows)) == 1
 
 
 def test_a_judgement_that_is_gone_from_the_notebook_or_was_edited_is_noticed(rows):

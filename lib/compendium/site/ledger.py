@@ -13,7 +13,7 @@ from ..project import chapters, heading
 from ..typography import plain, typeset
 
 COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
-           "scale", "shown in", "note")
+           "more runs", "shown in", "note")
 NONE_YET = "none yet"
 
 
@@ -115,12 +115,13 @@ def _line(book, row):
     kind = "ours" if claim.ours else "the paper's"
     told = [escape(book.title(row.notebook)), f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>',
             row.verdict, escape(typeset(row.claim)), escape(row.case), escape(row.reading), escape(value(row)),
-            region(*claim.region), f"{row.replications:,}", row.scale, " ".join(links), escape(typeset(_note(row)))]
+            region(*claim.region), f"{row.replications:,}", escape(row.deep), " ".join(links),
+            escape(typeset(_note(row)))]
     classes = {2: f"v-{row.verdict.split()[0]}", 6: "number", 7: "number", 8: "number"}
     texts = "".join(f'<td class="{classes[k]}">{text}</td>' if k in classes else f"<td>{text}</td>"
                     for k, text in enumerate(told))
     return (f'<tr data-paper="{escape(book.title(row.notebook))}" data-verdict="{row.verdict}" '
-            f'data-reading="{"primary" if row.reading == "primary" else "other"}" data-scale="{row.scale}" '
+            f'data-reading="{"primary" if row.reading == "primary" else "other"}" '
             f'data-claim="{kind}">{texts}</tr>')
 
 
@@ -150,14 +151,14 @@ def _claim(book, id, rows):
           for name, text in readings.items()),
         *(f"- Changed: {plain(text)}" for text in claim.history),
         *([f"- Second check: {second_check(claim)}"] * (claim.second_check is not None)),
-        "\n| case | reading | value [interval] | runs | scale | verdict | note | shown in |",
+        "\n| case | reading | value [interval] | runs | verdict | more runs | note | shown in |",
         "|---|---|---|--:|---|---|---|---|",
         *(_row(book, row) for row in rows.itertuples()), ""])
 
 
 def _row(book, row):
     runs = f"{row.replications:,}"
-    told = map(plain, (row.case, row.reading, value(row), runs, row.scale, row.verdict, _note(row)))
+    told = map(plain, (row.case, row.reading, value(row), runs, row.verdict, row.deep, _note(row)))
     figure = book.figure(row)
     links = [f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})"]
     links += [f"[figure](../notebooks/{row.notebook}.ipynb#figure-{figure})"] * bool(figure)

@@ -329,8 +329,8 @@ def records(rows: pd.DataFrame, claims: dict[str, Claim]) -> list[dict]:
 
 def _record(row):
     return {"case": row.case, "reading": row.reading, "estimate": _finite(row.estimate), "low": _finite(row.low),
-            "high": _finite(row.high), "replications": int(row.replications), "scale": row.scale,
-            "verdict": row.verdict, "note": row.note}
+            "high": _finite(row.high), "replications": int(row.replications),
+            "verdict": row.verdict, "deep": row.deep, "note": row.note}
 
 
 def _finite(number):
