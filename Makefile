@@ -65,8 +65,9 @@ deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replicat
 	@$(PY) -m compendium.report
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
-lab: $(READY)  ## JupyterLab on the notebooks
-	$(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks \
+lab: $(READY)  ## JupyterLab, with a page that says where to begin
+	JUPYTER_CONFIG_PATH="$(CURDIR)/lib/compendium:$$JUPYTER_CONFIG_PATH" \
+	  $(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
 	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving
 
 site: $(READY)  ## the reading site in build/site: chapters, ledger, results, library

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -53,3 +54,9 @@ def test_cells_fold_by_their_tags_and_not_by_what_a_reader_has_opened():
     lab.quieten({"metadata": {}, "cells": cells})
     assert [cell["metadata"].get("jupyter") for cell in cells] == [
         {"source_hidden": True}, {"source_hidden": True, "outputs_hidden": True}, None]
+
+
+def test_the_first_page_leads_to_every_notebook():
+    page = (ROOT / "notebooks/README.md").read_text()
+    assert sorted(re.findall(r"\]\((\w+)\.ipynb\)", page)) == NOTEBOOKS
+    assert "default_url=/lab/tree/notebooks/README.md" in (ROOT / "Makefile").read_text()

@@ -237,6 +237,12 @@ def test_what_holds_only_when_repaired_is_counted_as_contradicted_and_shown_as_a
     assert "contradicted (reproduced when repaired: median)" in made("REPRODUCTION.md")
 
 
+def test_a_finding_leads_to_the_section_that_shows_it(toys):
+    Path("figures/kube/story.json").write_text(json.dumps({"figures": {}, "findings": ["**It grows.** (section 4.2)"]}))
+    assert made_book.main([]) == 0
+    assert "1. **It grows.** [Toys](notebooks/kube.ipynb#section-4.2)" in made("README.md").splitlines()
+
+
 def test_a_check_writes_nothing_and_says_what_is_out_of_date(toys, capsys):
     before = files()
     assert made_book.main(["--check"]) == 1
