@@ -41,7 +41,8 @@ def lay_out(root, build):
     rows, _ = report.collect(root)
     book = ledger.Book(root, rows, claims_of(root))
     names = chapters(root)
-    written = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "book").glob("*.md"))}
+    written = {path.relative_to(root / "book").as_posix(): path.read_text(encoding="utf-8")
+               for path in sorted((root / "book").rglob("*.md"))}
     generated = {"ledger.md": ledger.page(book), "contradicted.md": ledger.contradicted(book), **api.pages(),
                  **{f"claims/{name}.md": ledger.claims_page(book, name) for name in book.names}}
     committed = [name for name in COMMITTED if (root / name).exists()]
@@ -64,6 +65,8 @@ def _filled(text, book, build):
              "choices": lambda: outcome.choices(book.root), "glance": lambda: results.glance(book, build),
              "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
              "chapters": lambda: "\n".join(f"notebooks/{name}" for name in chapters(book.root)),
+             "questions": lambda: "\n".join(f"questions/{name}" for name in chapters(book.root)
+                                            if (book.root / f"book/questions/{name}.md").exists()),
              "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
              "rooms": lambda: "\n".join(f"api/{room}" for room in api.ROOMS),
              "binder": lambda: _binder(repository(book.root))}
