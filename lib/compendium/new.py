@@ -84,10 +84,10 @@ def _notebook(text):
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
     cells = []
     for number, part in enumerate(re.split(r"^(```python.*\n(?:.*\n)*?```)\n", text, flags=re.M)):
-        found = re.fullmatch(r'```python ?(\w*)(?:alt="(.*)")?\n((?:.*\n)*)```', part)
+        found = re.fullmatch(r'```python ?([\w,-]*)(?:alt="(.*)")?\n((?:.*\n)*)```', part)
         if found:
-            tag, alt, source = found.groups()
-            metadata = {"tags": [tag]} if tag else {"alt": alt, "mystnb": {"image": {"alt": alt}}} if alt else {}
+            tags, alt, source = found.groups()
+            metadata = {"tags": tags.split(",")} if tags else {"alt": alt, "mystnb": {"image": {"alt": alt}}} if alt else {}
             cells.append(new_code_cell(source.strip(), metadata=metadata))
         elif part.strip():
             cells.append(new_markdown_cell(part.strip()))
