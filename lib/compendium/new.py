@@ -87,7 +87,8 @@ def _notebook(text):
         found = re.fullmatch(r'```python ?([\w,-]*)(?:alt="(.*)")?\n((?:.*\n)*)```', part)
         if found:
             tags, alt, source = found.groups()
-            metadata = {"tags": tags.split(",")} if tags else {"alt": alt, "mystnb": {"image": {"alt": alt}}} if alt else {}
+            picture = {"alt": alt, "mystnb": {"image": {"alt": alt}}} if alt else {}
+            metadata = {"tags": tags.split(",")} if tags else picture
             cells.append(new_code_cell(source.strip(), metadata=metadata))
         elif part.strip():
             cells.append(new_markdown_cell(part.strip()))

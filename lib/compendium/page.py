@@ -53,13 +53,14 @@ def html(notebook, job, staged):
     """The page of an executed notebook; it needs nothing else, neither files nor a network."""
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+    from nbformat import NotebookNode
 
     from . import sections
     from .mathematics import style
 
     # The parameters as they were given name folders of this machine; the manifest says what decides the results.
     cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
-    notebook = notebook | {"cells": cells}
+    notebook = NotebookNode({**notebook, "cells": cells})
     known = sections.numbers(cell.source for cell in cells if cell.cell_type == "markdown")
 
     class Renderer(IPythonRenderer):
