@@ -9,6 +9,13 @@ from costbandits.analysis.cell import short
 FILED = re.compile(r'gallery\.add\(\s*f?"(\w+)')
 
 
+def folded(tags):
+    """What a folded cell of code is called on a page; None if it stays open."""
+    names = {"solution": "solution", "skip-execution": "a slider, in JupyterLab", "hide-input": "code",
+             "parameters": "parameters"}
+    return next((name for tag, name in names.items() if tag in tags), None)
+
+
 def filed(source):
     """The names under which a cell files figures and tables."""
     return FILED.findall(source)

@@ -5,6 +5,8 @@ import importlib
 import mimetypes
 from html import escape
 
+from .cells import folded
+
 # What the HTML page is made with. The package nbconvert itself can be imported also where its exporters cannot.
 PACKAGES = ("math_core", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune")
 
@@ -18,10 +20,24 @@ HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
 {{ super() | replace('<img ', '<img ' ~ alt, 1) }}
 {%- endblock -%}
 {%- block input_group -%}
-{%- if cell.metadata.get('tags', []) | select('in', ['hide-input', 'parameters', 'solution']) | list -%}
-<details><summary>code</summary>{{ super() }}</details>
+{%- set name = cell.metadata.get('tags', []) | folded -%}
+{%- if name and 'solution' not in cell.metadata.tags -%}
+<details><summary>{{ name }}</summary>{{ super() }}</details>
+{%- else -%}{{ super() }}{%- endif -%}
+{%- endblock -%}
+{%- block codecell -%}
+{%- if 'solution' in cell.metadata.get('tags', []) -%}
+<details class="jp-Cell"><summary>solution</summary>{{ super() }}</details>
 {%- else -%}{{ super() }}{%- endif -%}
 {%- endblock -%}"""
+
+# A line of text as long as it is read easily, and a theorem in a box.
+STYLE = """
+main { max-width: 62rem; margin: auto; }
+.jp-RenderedMarkdown blockquote { border: 1px solid #bbb; border-left: 4px solid #0072b2; background: #f4f8fb;
+  margin: 1em 0; padding: .6em 1em; }
+summary { color: #555; cursor: pointer; }
+"""
 
 
 def require_packages():
@@ -77,6 +93,7 @@ def html(notebook, job, staged):
                             exclude_output_prompt=True)
     exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(
         sections.linked(text, known)))
+    exporter.register_filter("folded", folded)
     exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
-    resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}, "mathematics": style()}
+    resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}, "mathematics": style() + STYLE}
     return exporter.from_notebook_node(notebook, resources)[0]

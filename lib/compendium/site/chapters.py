@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .. import publication, sections
 from ..cells import filed as filed_by
+from ..cells import folded
 from ..project import PUBLISHED
 from ..typography import plain
 
@@ -72,10 +73,10 @@ def _code(root, name, cell, told_below, shown):
     """A cell of code, folded, and the published figures that it has filed."""
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
-    solution = "solution" in metadata.get("tags", [])
-    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-cell" if solution else "hide-input"} - {"parameters"})
-    if solution:
-        metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": "solution"}
+    name = folded(metadata.get("tags", [])) or "code"
+    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-cell" if name == "solution" else "hide-input"}
+                              - {"parameters"})
+    metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": name}
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
     filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]

@@ -1,0 +1,48 @@
+"""The page of an executed notebook: folded plumbing and solutions, links between sections, nothing of the machine."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from compendium import page
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("toy")
+    told = new_output("display_data", {"text/markdown": "**Told**, in section 1.1.", "text/plain": "<Markdown>"})
+    cells = [new_markdown_cell("# Toy\n## 1. One\n### 1.1 Part\nSee section 1.1 and section 7."),
+             new_code_cell("store = '/home/me/store.sqlite'", metadata={"tags": ["injected-parameters"]}),
+             new_code_cell("import plumbing", metadata={"tags": ["hide-input"]}, outputs=[told]),
+             new_code_cell("mathematics = 1", execution_count=160),
+             new_code_cell("# Solution 1", metadata={"tags": ["solution"]},
+                           outputs=[new_output("stream", name="stdout", text="the answer")]),
+             new_code_cell("interact(f)", metadata={"tags": ["skip-execution", "nbval-skip"]})]
+    job = SimpleNamespace(name="toy", source=Path(folder / "toy.ipynb"), folder=folder)
+    return page.html(new_notebook(cells=cells), job, folder)
+
+
+def folds(html):
+    """Name and text of each part that is folded."""
+    return [(name, re.sub(r"<[^>]+>", "", text))
+            for name, text in re.findall(r"<summary>([^<]*)</summary>(.*?)</details>", html, re.DOTALL)]
+
+
+def test_code_that_teaches_nothing_is_folded_and_what_it_shows_is_not(html):
+    (code, plumbing), (solution, answer), (slider, interact) = folds(html)
+    assert (code, solution, slider) == ("code", "solution", "a slider, in JupyterLab")
+    assert "plumbing" in plumbing and "Told" not in plumbing and "interact" in interact
+    assert "Solution 1" in answer and "the answer" in answer
+    assert "<strong>Told</strong>" in html and "mathematics" not in plumbing + answer + interact
+
+
+def test_sections_are_links_where_there_are_such(html):
+    assert html.count('<a href="#section-1.1">section 1.1</a>') == 2 and html.count('id="section-1.1"') == 1
+    assert "section-7" not in html
+
+
+def test_nothing_of_the_machine_and_no_prompt_is_shown(html):
+    assert "/home/me" not in html and "160" not in re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
