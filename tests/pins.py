@@ -75,7 +75,7 @@ STUDIES = {
                             cb.HardBudget(2000.5), [cb.regret.knapsack]),
     "anytime": ({**{f"SUAK, {reading}": cb.SUAK(counting=reading) for reading in ("skips", "coming", "needed")},
                  "SUAK, first": cb.SUAK(0.0, "T", order="first"), "SUAK, printed": cb.SUAK(counting="printed"),
-                 **{f"OPS {radius}": cb.OnePhaseSkip(radius) for radius in ("3logT", "3logt", "2logT")},
+                 **{f"OPS {radius}": cb.OnePhaseSkip(radius) for radius in ("3logT", "3logt", "2.5logT", "2logT")},
                  "OPS, no row": cb.OnePhaseSkip(time_row=False), "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip(),
                  "USS 1": cb.UCBSimplexSkip(1.0), "known": cb.KnownMeans(), "known, drawn": cb.KnownMeans(None),
                  "control": cb.ControlBudget(), "SUAK, 8 omega": cb.SUAK(reserve="log t / 8 omega"),

@@ -175,7 +175,7 @@ class LiteralSUAK(Literal):
 
 
 class LiteralTwoAccounts(LiteralSUAK):
-    """SUAK with two accounts, as the chapter words it before its theorem (section 3.20)."""
+    """SUAK with two accounts, as the chapter words it before its theorem (section 3.16)."""
 
     X_Q = X_P = 0.0
     asks = False
@@ -212,7 +212,8 @@ class LiteralOPS(Literal):
             return SKIP
         if (arm := self.unpulled()) is not None:                                              # line 2
             return arm
-        width = {"3logT": 3 * log(self.T), "3logt": 3 * log(t), "2logT": 2 * log(self.T)}[self.radius]
+        factor, told = self.radius.split("log")
+        width = float(factor) * log({"T": self.T, "t": t}[told])
         mu, rho = self.bounds(width)
         return self.draw(mu, rho, t) if self.time_row else self.one_row(mu, rho)
 
@@ -457,7 +458,7 @@ def test_wrong_two_accounts_are_found_out(bandit, c, fault):
         assert (said[:len(other)] == other) == (wrong is None)
 
 
-OPS_READINGS = [{}, {"radius": "3logt"}, {"radius": "2logT"}, {"time_row": False}]
+OPS_READINGS = [{}, {"radius": "3logt"}, {"radius": "2.5logT"}, {"radius": "2logT"}, {"time_row": False}]
 
 
 @pytest.mark.parametrize("reading", OPS_READINGS, ids=str)
@@ -952,7 +953,7 @@ def test_a_horizon_beyond_max_rounds():
     *[(lambda bad=bad: cb.SUAK(margin=bad), "margin = .*: must be a number, 2 or more") for bad in (1.9, np.nan, "a")],
     *[(lambda bad=bad: cb.SUAK(width=bad), r"width = .*: must be a number in \(0, 3\]") for bad in (0, 3.1, inf, None)],
     (lambda: cb.SUAK(order=0), r"order = 0: must be one of \('least', 'first'\)"),
-    (lambda: cb.OnePhaseSkip("3 log T"), r"radius = '3 log T': must be one of \('3logT', '3logt', '2logT'\)"),
+    (lambda: cb.OnePhaseSkip("3 log T"), r"radius = '3 log T': must be one of .*'3logt', '2.5logT', '2logT'"),
     (lambda: cb.OnePhaseSkip(time_row=1), "time_row = 1: must be True or False")])
 def test_readings_that_do_not_exist(make, message):
     with pytest.raises(ValueError, match=message):

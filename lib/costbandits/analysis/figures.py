@@ -38,6 +38,7 @@ CASTS = {
     "ε-first, shrinking": (YELLOW, DASHED),
 }, {
     "SUAK": (BLUE, SOLID), "OPS": (RED, SOLID), "OPS 3logt": (RED, DASHED), "OPS 2logT": (RED, DOTTED),
+    "OPS 2.5logT": (RED, MIXED),
     "PDS": (GREEN, SOLID), "USS": (PURPLE, SOLID), "USS 5": (PURPLE, DASHED),
     "SUAK-2": (BLUE, DASHED), "ControlBudget": (BLACK, DASHED), "known means": (BLACK, DOTTED),
 }, {

@@ -610,8 +610,8 @@ class OnePhaseSkip(_Anytime):
 
     Parameters
     ----------
-    radius : {"3logT", "3logt", "2logT"}
-        Confidence radii are the square root of this over n.
+    radius : {"3logT", "3logt", "2.5logT", "2logT"}
+        Confidence radii are the square root of this over n. 2.5 stands in no paper; it lies between two that do.
     time_row : bool
         Whether the program knows that shares cannot exceed the rounds left. Algorithm 1 prints no such row; without it
         the best ratio is always best alone, and while some cost is bounded by 0 only, the first such arm is pulled.
@@ -627,13 +627,13 @@ class OnePhaseSkip(_Anytime):
     rule = staticmethod(one_phase)
 
     def __post_init__(self):
-        allowed = ("3logT", "3logt", "2logT")
+        allowed = ("3logT", "3logt", "2.5logT", "2logT")
         require(self.radius in allowed, "radius", self.radius, f"must be one of {allowed}")
         require(isinstance(self.time_row, bool), "time_row", self.time_row, "must be True or False")
 
     @property
     def settings(self) -> tuple:
-        return float(self.radius[0]), self.radius[-1] == "T", self.time_row
+        return float(self.radius[:-4]), self.radius[-1] == "T", self.time_row
 
 
 @dataclass(frozen=True)
