@@ -277,8 +277,8 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
     """Theorem 9 (ours): upper bound of the regret of (fractional) KUBE with any scale R of its bonus.
 
     The index is mean reward plus R sqrt(2 ln t / n), per cost. With R >= sigma, at a level h < mu* / c*, an arm with
-    m = c_j h - mu_j > 0 leads 1 + C + (1 + eps) 2 R^2 ln(B / c_min) / m^2 + 2 sigma^2 / (m^2 (1 - (1 + eps)^(-1/2))^2)
-    times at most, with C of `low_rounds`. Levels and eps are the best of a grid.
+    g = c_j h - mu_j > 0 leads 1 + Q + (1 + eta) 2 R^2 ln(B / c_min) / g^2 + 2 sigma^2 / (g^2 (1 - (1 + eta)^(-1/2))^2)
+    times at most, with Q of `low_rounds`. Levels and eta are the best of a grid.
 
     Parameters
     ----------
@@ -313,9 +313,10 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
 def theorem_10(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
     """Theorem 10 (ours): upper bound of the regret of KL-UCB over the cost (`cb.KLUCB`), rewards on [0, 1].
 
-    At a level h below mu* / c* an arm with c_j h >= 1 is pulled 1 + S times at most, whatever the budget, and another
-    1 + S + (1 + eps) ln(B / c_min) / I + (1 + eps)^2 G^2 / (2 eps^2 I^2) times, I = kl(mu_j, c_j h); S is that of
-    `kl_ucb.errors`. Parameters as in `kube`, but costs of any scale. Levels and eps are the best of a grid.
+    At a level h below mu* / c* an arm with c_j h > 1 is pulled 1 + Q times at most, whatever the budget, and another
+    1 + Q + (1 + eta) ln(B / c_min) / I + (1 + eta)^2 L^2 / (2 eta^2 I^2) times, with I = kl(mu_j, c_j h), L the
+    difference of the logits of c_j h and mu_j, and Q of `kl_ucb.errors`. Parameters as in `kube`, but costs of any
+    scale. Levels and eta are the best of a grid.
 
     >>> round(theorem_10([0.75, 0.5], [1, 2], 1e6))
     23
