@@ -323,7 +323,7 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
                  margin: float = 3.0) -> RegretBound:
     """Upper bound of the regret of `cb.SUAK(counting="two accounts", reserve="log t / 4 omega", width=1.5)`; ours.
 
-    The theorem of section 3.20 of the chapter, whose proof is complete. `wrong_bases` and `failures` are the two halves
+    The theorem of section 3.16 of the chapter, whose proof is complete. `wrong_bases` and `failures` are the two halves
     of its second term; `learning` is the first and the last, questions and unspent budget. Infinite if an arm costs c,
     or if one arm alone is best and one dearer than c pays as much.
 
