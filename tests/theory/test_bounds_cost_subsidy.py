@@ -12,6 +12,7 @@ from scipy.stats import binom, norm
 
 from costbandits.environments.bandits import Bandit
 from costbandits.environments.distributions import Bernoulli, Constant
+from costbandits.theory import factory
 from costbandits.theory.bounds import cost_subsidy as bounds
 
 pytestmark = pytest.mark.slow     # exhaustive checks
@@ -55,6 +56,25 @@ def test_theorem_2_is_lemma_1_over_the_coins():
     assert bounds.theorem_2(2, 5000, 0.1) == pytest.approx(bounds.lemma_1(2, 5000, 0.3) * 0.9 / 19)
     assert bounds.theorem_2(2, 5000, 0.0) == bounds.lemma_1(2, 5000, 0.5)          # without a factory
     assert bounds.theorem_2(1, 10**6, 0.4) / bounds.theorem_2(1, 10**6, 0.1) == pytest.approx((6 / 9) ** 2, rel=0.01)
+
+
+def test_a_faked_game_is_the_game_and_costs_what_the_factory_charges():
+    """The reduction of Theorem 2: expensive pulls faked from coins of probability p + epsilon, alpha = 0.4.
+
+    "Ten expensive pulls, then the expensive arm for good if six succeeded", over 40 pulls. It fails by chance in one
+    of 10,000 seeds.
+    """
+    rng, alpha, p, epsilon, games = np.random.default_rng(302), 0.4, 0.2, 0.1, 2000
+    seen, paid = np.zeros(games), np.zeros(games)
+    for game in range(games):
+        flips = [factory.flip(lambda: rng.random() < p + epsilon, 1 / (1 - alpha), 0.5, rng) for _ in range(10)]
+        if sum(flip.heads for flip in flips) >= 6:
+            flips += [factory.flip(lambda: rng.random() < p + epsilon, 1 / (1 - alpha), 0.5, rng) for _ in range(30)]
+        seen[game], paid[game] = len(flips), sum(flip.coins for flip in flips)
+    direct = 10 + 30 * binom.sf(5, 10, (p + epsilon) / (1 - alpha))
+    assert abs(seen.mean() - direct) < 4 * seen.std() / games**0.5
+    coins = factory.law(p + epsilon, 1 / (1 - alpha), 0.5).coins
+    assert coins <= 19 / (1 - alpha) and abs(paid.sum() / seen.sum() / coins - 1) < 0.05
 
 
 def test_floor_on_by_hand():
