@@ -51,7 +51,8 @@ FAMILIES = {"cloud": cloud, "box": box, "simplex": simplex, "polytope": polytope
 POLICIES = {"CB": cb.CB(), "CB .2": cb.CB(0.1, 0.2), "Budget-CB": cb.BudgetCB(),
             "Budget-CB .05": cb.BudgetCB(0.2, 0.05, min_cost=0.08), "printed": cb.BudgetCB(radius="printed"),
             "printed .3": cb.BudgetCB(0.5, 0.3, radius="printed"), "determinant": cb.BudgetCB(radius="determinant"),
-            "determinant .2": cb.BudgetCB(0.2, 0.3, radius="determinant")}
+            "determinant .2": cb.BudgetCB(0.2, 0.3, radius="determinant"), "told 0.05": cb.BudgetCB(noise=0.05),
+            "CB told 0.05": cb.CB(noise=0.05)}
 
 
 class Recorded(engine.Run):
@@ -128,7 +129,7 @@ class Literal:
 def literal(policy, bandit, budget, order):
     delta = 1 / budget if policy.delta is None else policy.delta
     lam = bandit.cost_means.min() if getattr(policy, "min_cost", None) is None else policy.min_cost
-    C, S = bandit.linear.noise, bandit.linear.size
+    C, S = policy.noise or bandit.linear.noise, bandit.linear.size
     return Literal(bandit.linear.vertices[order], C, S, policy, delta, lam)
 
 
@@ -520,6 +521,21 @@ def test_delta_is_a_probability(make, bad):
 def test_the_start_is_not_singular(make, bad):
     with pytest.raises(ValueError, match=r"ridge = .*must be a finite number above 0"):
         make(ridge=bad)
+
+
+@pytest.mark.parametrize("make", BOTH)
+@pytest.mark.parametrize("bad", [0, -1, np.nan, np.inf, "a", True])
+def test_the_constant_of_the_noise_is_positive(make, bad):
+    with pytest.raises(ValueError, match=r"noise = .*must be a finite number above 0"):
+        make(noise=bad)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_a_policy_that_is_told_the_bandits_own_constant_plays_as_before(make):
+    runs = cb.simulate({"default": make(), "told": make(noise=BANDIT.linear.noise), "more": make(noise=2.0)}, BANDIT,
+                       cb.Budget(50), 5)
+    default, told, more = runs.pulls
+    assert np.array_equal(default, told) and not np.array_equal(default, more)
 
 
 @pytest.mark.parametrize("bad", [0, -0.1, np.nan, np.inf, "a", True])

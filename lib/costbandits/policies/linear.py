@@ -8,7 +8,7 @@ norm of A^-1, and the smallest is as far below. So the best pair of parameters n
 largest reward is not negative: it is so for some arm while the true parameters are in the ball.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import NamedTuple
 
@@ -416,15 +416,19 @@ class CB(Policy):
         Probability with which the true parameters may leave the ball, in (0, 1); by default 1 / B.
     ridge : float
         A starts at ridge times the identity (rho in the paper), above 0.
+    noise : float, optional
+        The sub-Gaussian constant C of rewards and costs that the policy is told, above 0; by default the bandit's.
+        C = 1/2 holds for whatever lies in [0, 1].
 
     Examples
     --------
     >>> cb.CB(delta=0.05)
-    CB(delta=0.05, ridge=1.0)
+    CB(delta=0.05, ridge=1.0, noise=None)
     """
 
     delta: float | None = None
     ridge: float = 1.0
+    noise: float | None = field(default=None, kw_only=True)
     support = (0.0, 1.0)
 
     def __post_init__(self):
@@ -432,6 +436,8 @@ class CB(Policy):
         if self.delta is not None:
             require(0 < number("delta", self.delta, allowed=allowed) < 1, "delta", self.delta, allowed)
         positive("ridge", self.ridge)
+        if self.noise is not None:
+            positive("noise", self.noise)
 
     @property
     def determinant(self) -> bool:
@@ -455,7 +461,8 @@ class CB(Policy):
         norms = (x * x).sum(axis=1)
         delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta
         delta = delta / 2 if self.determinant else delta        # two balls share it
-        floats = map(float, (linear.noise, linear.size, self.ridge, delta, norms.max() ** 0.5))
+        noise = linear.noise if self.noise is None else self.noise
+        floats = map(float, (noise, linear.size, self.ridge, delta, norms.max() ** 0.5))
         estimates = Estimates(*np.zeros((4, problem.K)), np.zeros(int(self.determinant)))
         estimates.squared_norm[:] = norms / self.ridge
         told = Terms(*floats, *self.goal(problem)), x, np.ascontiguousarray(x.T), np.eye(x.shape[1]) / self.ridge
@@ -473,7 +480,7 @@ class BudgetCB(CB):
 
     Parameters
     ----------
-    delta, ridge
+    delta, ridge, noise
         As in `CB`.
     min_cost : float, optional
         lambda, a lower bound of the expected costs; by default the instance's smallest expected cost.
@@ -486,7 +493,7 @@ class BudgetCB(CB):
     Examples
     --------
     >>> cb.BudgetCB(min_cost=0.1)
-    BudgetCB(delta=None, ridge=1.0, min_cost=0.1, radius='proof')
+    BudgetCB(delta=None, ridge=1.0, noise=None, min_cost=0.1, radius='proof')
     """
 
     min_cost: float | None = None
