@@ -233,14 +233,32 @@ def test_at_a_small_level_a_heavy_tail_is_called_better_too_easily():
     assert 0.05 < (p < 0.05).mean() < 0.12
 
 
+def test_a_typical_ratio_by_hand():
+    # Ratios of means 1/2 and 8: their geometric mean is 2.
+    found = st.typical_ratio([[1.0, 2.0, 3.0], [7.0, 8.0, 9.0]], [[4.0, 2.0, 6.0], [1.0, 0.5, 1.5]])
+    assert found.estimate == pytest.approx(2) and found.low < 2 < found.high
+
+
+def test_a_typical_ratio_does_not_depend_on_units():
+    x, y = np.random.default_rng(4).exponential(size=(2, 3, 60))
+    units = np.array([[1.0], [100.0], [0.01]])
+    assert vars(st.typical_ratio(x, y)) == pytest.approx(vars(st.typical_ratio(x * units, y * units)))
+
+
+def test_a_typical_ratio_of_one_family_is_a_ratio_of_means():
+    x, y = np.random.default_rng(3).exponential(size=(2, 80))
+    one, usual = st.typical_ratio([x], [y]), st.mean_ratio(x, y)
+    assert [one.estimate, one.low, one.high] == pytest.approx([usual.estimate, usual.low, usual.high])
+
+
 def test_standings_count_who_is_better_beyond_doubt():
     rng = np.random.default_rng(6)
     common = rng.exponential(size=400)
     values = {"good": common, "twin": common.copy(), "bad": common + rng.uniform(0, 1, 400)}
     table = st.standings(values, st.tournament(values))
     assert table.better_mean.to_dict() == table.better_wins.to_dict() == {"good": 0, "twin": 0, "bad": 2}
-    assert table.loc["good", ["mean", "median", "p95", "p99"]].tolist() == pytest.approx(
-        [common.mean(), *np.quantile(common, [0.5, 0.95, 0.99])])
+    assert table.loc["good", ["mean", "median", "p95", "p99", "worst"]].tolist() == pytest.approx(
+        [common.mean(), *np.quantile(common, [0.5, 0.95, 0.99]), common.max()])
 
 
 def test_mean_and_wins_can_name_different_policies():
@@ -264,6 +282,7 @@ def test_wins_can_go_in_a_circle():
     (lambda: st.growth_ratio([0.1, 1.0], np.ones((2, 2)), (0.1, 0.2, 1)), "split = .*3 checkpoints in incr"),
     (lambda: st.log_slope([0.1, 1.0], np.ones((2, 2)), (1, 1)), "ends = .*2 checkpoints in increasing order"),
     (lambda: st.wins({"a": [1.0, 2.0], "b": [1.0]}), r"samples = {'a': \(2,\), 'b': \(1,\)}.*equal length"),
+    (lambda: st.typical_ratio([[1.0, 2.0]], [[1.0, 2.0]] * 2), r"families = \(1, 2\): must be as many"),
     (lambda: st.tournament({"a": [1.0, 2.0]}), "two or more"),
     (lambda: st.tournament({"a": [1.0, 2.0], "b": [1.0, 2.0]}, confidence=95), r"confidence = 95.*\(0, 1\)"),
     *((lambda f=f, x=x: f(x), r"sample x = .*, 2 or more, without NaN")

@@ -352,6 +352,31 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
     return Extreme(*ends, decide[0], decide[2], min(sizes[label] for label in decide), pairs)
 
 
+def typical_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Geometric mean over families of instances of mean of x over mean of y, with its BCa bootstrap interval.
+
+    Each family counts alike, whatever its unit; a resample takes the same replications from all of them.
+
+    Parameters
+    ----------
+    x, y : array_like of shape (family, replication)
+    confidence : float
+
+    Examples
+    --------
+    >>> print(cb.statistics.typical_ratio([[1.0, 2.0, 4.0], [8.0, 9.0, 9.0]], [[2.0, 4.0, 8.0], [2.0, 2.0, 2.0]]))
+    1.47 [1.41, 1.5]
+    """
+    x, y = ([_sample(f"{name}[{i}]", row) for i, row in enumerate(rows)] for name, rows in (("x", x), ("y", y)))
+    require(len(x) == len(y) > 0, "families", (len(x), len(y)), "must be as many in x as in y, one or more")
+    means = _means(_samples(dict(enumerate(x + y))))
+
+    def statistic(means):
+        logs = np.log(means)
+        return np.exp((logs[..., :len(x)] - logs[..., len(x):]).mean(axis=-1))
+    return _bootstrap(statistic, means, _level(confidence))
+
+
 def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule.
 
@@ -556,8 +581,8 @@ def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 
     Returns
     -------
     DataFrame, one row per policy
-        mean, median, p95, p99; better_mean, better_wins: how many policies have a significantly smaller mean, or win
-        significantly more than half of the replications against it.
+        mean, median, p95, p99, worst; better_mean, better_wins: how many policies have a significantly smaller mean, or
+        win significantly more than half of the replications against it.
 
     Examples
     --------
@@ -567,7 +592,7 @@ def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 
     """
     x, level = _together(values), _level(level, "level")
     table = pd.DataFrame([vars(Summary.of(row)) for row in x], pd.Index(values, name="policy"))
-    table = table.drop(columns="worst_share")
+    table = table.drop(columns="worst_share").assign(worst=x.max(axis=1))
     for what, ahead in (("mean", pairs.difference < 0), ("wins", pairs.wins > 0.5)):
         worse = pairs.b.where(ahead, pairs.a)[pairs[f"p_{what}_holm"] < level]
         table[f"better_{what}"] = worse.value_counts().reindex(table.index, fill_value=0)
