@@ -158,8 +158,8 @@ $(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py \
 	@$(PY) -m compendium.report
 	@touch $@
 
-# The tournament reads what SUAK's notebook has published.
-$(filter %/tournament.done,$(ALL)): $(filter %/suak.done,$(ALL))
+# The guide to policies of one's own reads what the tournament has published.
+$(filter %/extend.done,$(ALL)): $(filter %/tournament.done,$(ALL))
 
 $(UNPUBLISHED): FORCE
 
