@@ -1,16 +1,21 @@
-"""The tournament finds the runs of the other notebooks in the store: what decides their keys is the same."""
+"""The tournament: it finds the runs of other chapters in the store, and what it says is what its tables say."""
 
 import ast
+import json
+import re
 from pathlib import Path
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
 from compendium import preparation
 
 ROOT = Path(__file__).resolve().parents[2]
+FIGURES = ROOT / "figures" / "tournament"
+PROBLEMS = ["random costs", "known costs", "anytime budget", "cost subsidy"]
 
 
 def notebook(name):
@@ -18,16 +23,22 @@ def notebook(name):
 
 
 def definitions(name):
-    """Source of the functions of a notebook, and of what is assigned to a single name, as normalised text."""
+    """Sources of the functions of a notebook and of what is assigned to single names: name -> normalised texts."""
     found = {}
     for cell in notebook(name).cells:
         if cell.cell_type != "code":
             continue
         for statement in ast.parse(cell.source).body:
             if isinstance(statement, ast.FunctionDef):
-                found[statement.name] = ast.unparse(statement)
-            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                found.setdefault(statement.targets[0].id, ast.unparse(statement.value))
+                found.setdefault(statement.name, []).append(ast.unparse(statement))
+            elif isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    parts = [(target, statement.value)]
+                    if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+                        parts = zip(target.elts, statement.value.elts, strict=True)
+                    for each, value in parts:
+                        if isinstance(each, ast.Name):
+                            found.setdefault(each.id, []).append(ast.unparse(value))
     return found
 
 
@@ -36,25 +47,129 @@ def at_paper_scale(name):
     return preparation.parameters(notebook(name)) | profile
 
 
+@pytest.fixture(scope="module")
+def tables():
+    return {path.stem: pd.read_csv(path) for path in FIGURES.glob("*.csv")}
+
+
 @pytest.mark.parametrize(("other", "names"), [
     ("omega_ucb", ["kept", "full_budget", "shares"]), ("cost_subsidy", ["two_arms"])])
 def test_what_decides_the_keys_of_stored_runs_is_the_same(other, names):
     ours, theirs = definitions("tournament"), definitions(other)
-    assert {name: ours[name] for name in names} == {name: theirs[name] for name in names}
+    assert all(len(ours[name]) == 1 and ours[name][0] in theirs[name] for name in names)
 
 
 def test_seeds_and_budgets_are_the_same():
     ours, omega, subsidy = (at_paper_scale(name) for name in ("tournament", "omega_ucb", "cost_subsidy"))
     assert ours["seed"] == omega["seed"] == subsidy["seed"]
-    assert (ours["budget"], ast.literal_eval(definitions("tournament")["arms"])) == (omega["budget"], omega["arms"])
+    arms = {node.value for node in ast.walk(ast.parse(definitions("tournament")["laws"][0]))
+            if isinstance(node, ast.Constant) and isinstance(node.value, int)}
+    assert ours["budget"] == omega["budget"] and arms == set(omega["arms"])
 
 
-def test_a_thousand_replications_everywhere():
-    ours = at_paper_scale("tournament")
-    assert ours["replications"] >= 1000 and 19 * ours["ads_replications"] >= 1000
+def test_one_number_of_replications_for_each_kind_of_problem(tables):
+    ours, pairs = at_paper_scale("tournament"), tables["pairs"]
+    runs = {problem: ours["anytime_replications" if problem == "anytime budget" else "replications"]
+            for problem in PROBLEMS}
+    # A share of wins, with ties counted half, is a multiple of half a replication.
+    halves = 2 * pairs.wins * pairs.problem.map(runs)
+    assert np.allclose(halves, halves.round(), atol=1e-2) and set(pairs.problem) == set(PROBLEMS)
+    assert runs["random costs"] >= 250
 
 
 def test_the_two_instances_of_an_anytime_budget_are_those_of_their_paper():
-    ours, theirs = (ast.literal_eval(definitions(name)["means"]) for name in ("tournament", "suak"))
+    ours, theirs = (ast.literal_eval(definitions(name)["means"][0]) for name in ("tournament", "suak"))
     assert [np.shape(sides) for sides in ours.values()] == [(2, 3), (2, 8)]
     assert list(ours.values()) == list(theirs.values())
+
+
+# What the page says, worked out once more from the means and medians of its runs.
+
+
+def prices(standings, what="mean"):
+    """Problem -> regret over the best of the family, (policy, family); the oracle is nobody's yardstick."""
+    found = {}
+    for problem, part in standings.groupby("problem"):
+        values = part.pivot(index="policy", columns="family", values=what)
+        found[problem] = values / values[values.index != "oracle"].min()
+    return found
+
+
+def test_prices_follow_from_the_standings(tables):
+    rows = tables["prices"].set_index(["problem", "policy"])
+    for column, what in {"typical price": "mean", "of the median": "median", "of the 95th percentile": "p95",
+                         "of the worst run": "worst"}.items():
+        for problem, ratios in prices(tables["standings"], what).items():
+            typical = np.exp(np.log(ratios).mean(axis=1))
+            assert rows.loc[problem, column].to_dict() == pytest.approx(typical.to_dict(), rel=1e-4), (problem, column)
+
+
+def test_the_policy_to_take_is_the_cheapest_and_its_rival_the_next(tables):
+    for row in tables["margins"].itertuples():
+        part = tables["prices"].query("problem == @row.problem and policy != 'oracle'").set_index("policy")
+        assert part["typical price"].nsmallest(2).index.tolist() == [row.take, row.next]
+        ratio = part["typical price"][row.next] / part["typical price"][row.take]
+        assert row.estimate == pytest.approx(ratio, rel=1e-4)
+        assert row.low <= row.estimate <= row.high
+
+
+def test_the_table_of_choices_says_what_its_tables_say(tables):
+    choice, means = tables["choice"].set_index("question"), prices(tables["standings"])
+    assert choice.columns.tolist() == PROBLEMS
+    for problem, of in tables["margins"].set_index("problem").iterrows():
+        ratios, said = means[problem].drop(index="oracle", errors="ignore"), choice[problem]
+        worst, where = ratios.max(axis=1), ratios.loc[of["take"]].idxmax()
+        safe, medians = worst.idxmin(), prices(tables["standings"], "median")[problem]
+        typical = np.exp(np.log(medians.drop(index="oracle", errors="ignore")).mean(axis=1))
+        assert said["take"] == of["take"]
+        decided = "" if of.low > 1 else ": not decided"
+        assert said["its lead"] == (f"{of['next']} loses {of.estimate:.2f} times as much "
+                                    f"[{of.low:.2f}, {of.high:.2f}]{decided}")
+        fails = f"{where}: {worst[of['take']]:.3g} times the regret of {ratios[where].idxmin()}"
+        assert said["where it fails"] == (fails if worst[of["take"]] > 1 else "nowhere here")
+        at_most = f": at most {worst[safe]:.3g} times the regret of the best"
+        assert said["safest"] == safe + at_most * (safe != of["take"])
+        assert said["typical run"] == f"{typical.idxmin()} has the smallest medians"
+
+
+def test_statements_of_the_literature_are_counted_from_the_pairs(tables):
+    pairs = tables["pairs"]
+    for row in tables["arrows"].itertuples():
+        there = pairs[(pairs.problem == row.problem) & pairs.a.isin([row.winner, row.loser])
+                      & pairs.b.isin([row.winner, row.loser])]
+        sure = there[there.p_mean_holm < 0.05]
+        holds = ((sure.difference < 0) == (sure.a == row.winner)).sum()
+        assert (len(there), holds, len(sure) - holds) == (row.families, row._6, row._7), row
+
+
+def test_findings_on_the_page_are_those_that_were_filed():
+    shown = [output.data["text/markdown"].strip() for cell in notebook("tournament").cells if cell.cell_type == "code"
+             for output in cell.outputs if "text/markdown" in output.get("data", {})]
+    findings = json.loads((FIGURES / "story.json").read_text())["findings"]
+    assert findings and set(findings) <= set(shown)
+
+
+# Numbers in prose are those of the design, of constants in names, and of sections; all others are printed by cells.
+SETTINGS = {"19", "35", "0.30", "0.40", "0.44"}      # of ads; times too often, as test_statistics measures; free arms
+CONSTANTS = {"0", "1", "2", "3", "4", "5", "9", "10", "20", "40", "100", "1,000", "0.1", "0.45", "0.5", "90", "95"}
+
+
+def numbers(text):
+    """Numbers of a markdown cell but for those in formulas, code, links, headings, names of policies and sections."""
+    text = re.sub(r"\$[^$]*\$|\]\([^)]*\)|`[^`]*`|^#.*$", " ", text, flags=re.MULTILINE)
+    text = re.sub(r"[Ss]ections? [\d.]+(?: (?:and|to) \d[\d.]*)*", " ", text)
+    text = re.sub(r"\S*(UCB|SC\+?|BV|Simplex)\S*", " ", text)
+    return re.findall(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?", text)
+
+
+def test_prose_holds_no_measured_number():
+    ours = at_paper_scale("tournament")
+    design = {f"{value:,.0f}" for value in pd.Series(list(ours.values())).explode() if isinstance(value, int | float)}
+    cells = [cell.source for cell in notebook("tournament").cells if cell.cell_type == "markdown"]
+    found = [number for source in cells for number in numbers(source)]
+    assert len(found) > 20 and set(found) - design - CONSTANTS - SETTINGS == set()
+
+
+def test_numbers_are_found():
+    text = "## 4. Title\n**12** of $x=5$ [3](#4), KUBE 1,200 or 0.25; UCB-BV1 in sections 5 to 8"
+    assert numbers(text) == ["12", "3", "1,200", "0.25"]
