@@ -1,5 +1,6 @@
 """What came out, as README and site tell it: findings, figures, totals, and which policy for which problem."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -34,12 +35,21 @@ def story(root, name):
 
 
 def findings(root, names, number=10):
-    """The first findings of these chapters, in turn, each in a sentence or two with a link to its chapter."""
-    told = {name: story(root, name)[1] for name in names}
+    """Findings of these chapters, in turn, each in a sentence or two with a link to its section.
+
+    A chapter begins with what holds, so one of its first half is followed by one of its second half.
+    """
+    told = {name: _in_turn(story(root, name)[1]) for name in names}
     turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
     chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
     return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}](notebooks/{name}.ipynb{_place(text)})"
                      for name, text in chosen)
+
+
+def _in_turn(findings):
+    half = (len(findings) + 1) // 2
+    pairs = itertools.zip_longest(findings[:half], findings[half:])
+    return [each for pair in pairs for each in pair if each is not None]
 
 
 def _place(text):
@@ -49,13 +59,16 @@ def _place(text):
 
 
 def in_short(text, least=120):
-    """The first sentences of a finding, as many as make a hundred letters; the first in bold."""
-    text = SHOWN.sub("", typeset(" ".join(text.split())).replace("**", ""))
+    """The first sentences of a finding, about a hundred letters; its own bold beginning, or the first one, in bold."""
+    text = SHOWN.sub("", typeset(" ".join(text.split())))
+    lead = re.match(r"\*\*(.+?)\*\*", text)
+    text = text.replace("**", "")
     sentences = re.split(r"(?<=[.?!])(?<!Fig\.)(?<!Eq\.)(?<! al\.)\s+(?=[A-ZΑ-Ωω\"\d])", text)
-    kept = [f"**{sentences[0]}**"]
+    kept = sentences[:1]
     while len(sentences) > len(kept) and len(" ".join(kept)) < least:
         kept.append(sentences[len(kept)])
-    return " ".join(kept)
+    bold, told = lead[1] if lead else sentences[0], " ".join(kept)
+    return f"**{bold}**{told.removeprefix(bold)}" if told.startswith(bold) else told
 
 
 def title(root, name):

@@ -125,7 +125,7 @@ def test_without_the_data_a_paper_of_its_own_stays(toys):
     for file in ("ledger.csv", "story.json"):
         os.replace(f"figures/kube/{file}", "figures/kube/" + file.replace(".", "_standin."))
     assert list(made_book.collect(".")[0].notebook) == ["omega_ucb", "omega_ucb", "kube"]
-    assert made_book.main([]) == 0 and "**All is well.**" in made("README.md")
+    assert made_book.main([]) == 0 and "**All** is well." in made("README.md")
 
 
 def test_the_data_s_own_ledger_goes_before_the_one_without(toys):
@@ -174,7 +174,7 @@ def test_the_readme_keeps_what_is_typed_and_tells_what_was_found(toys):
     assert "3 claims of the papers are judged" in results
     assert "| [Toys](REPRODUCTION.md#omega_ucb) | 2 | 1 | 0 | 0 | 0 | 1 |" in results
     assert "| all | 3 | 1 | 0 | 1 | 0 | 1 |" in results
-    assert "1. **All is well.** [Toys](notebooks/kube.ipynb)" in results
+    assert "1. **All** is well. [Toys](notebooks/kube.ipynb)" in results
     assert results.count("###") == 1     # nobody has said which policy to take
 
 

@@ -207,7 +207,8 @@ def test_which_policy_for_which_problem_is_the_tournament_s_table(tmp_path):
 
 def test_ten_findings_of_all_papers(book):
     lines = outcome.findings(ROOT, book.names).splitlines()
-    assert len(lines) == 10 and all(re.search(r"^1\. \*\*.+\*\*.*\]\(notebooks/\w+\.ipynb\)$", line) for line in lines)
+    assert len(lines) == 10 and all(re.search(r"^1\. \*\*.+\*\*.*\]\(notebooks/\w+\.ipynb(#section-[\d.]+)?\)$", line)
+                                   for line in lines)
     assert {re.search(r"notebooks/(\w+)", line)[1] for line in lines} == set(book.names)
 
 
