@@ -1,11 +1,12 @@
 """What the README and REPRODUCTION.md lead to and show is there, and nothing of results is typed by hand."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from compendium import report
+from compendium import report, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = {name: (ROOT / name).read_text() for name in ("README.md", "REPRODUCTION.md")}
@@ -22,6 +23,10 @@ def dead_links(text, own, texts):
         elif place.startswith("cell-id="):
             cell = place.removeprefix("cell-id=")
             if f'"id": "{cell}"' not in texts.setdefault(target, (ROOT / target).read_text()):
+                yield f"{target}#{place}"
+        elif place.startswith("section-"):
+            cells = json.loads(texts.setdefault(target, (ROOT / target).read_text()))["cells"]
+            if place.removeprefix("section-") not in sections.numbers("".join(cell["source"]) for cell in cells):
                 yield f"{target}#{place}"
         elif place and f'<a id="{place}"></a>' not in texts[target or own]:
             yield f"{target}#{place}"
@@ -40,7 +45,8 @@ def test_links_and_pictures_lead_somewhere(name):
 
 
 @pytest.mark.parametrize("link", ["](nowhere.md)", "](#nowhere)", "](REPRODUCTION.md#nowhere)",
-                                  "](notebooks/kube.ipynb#cell-id=nowhere)", "](figures/kube/nowhere.png)"])
+                                  "](notebooks/kube.ipynb#cell-id=nowhere)", "](notebooks/kube.ipynb#section-9.9)",
+                                  "](figures/kube/nowhere.png)"])
 def test_a_dead_link_is_noticed(link):
     assert len(list(dead_links(f"[x{link}", "README.md", dict(TEXTS)))) == 1
 

@@ -306,7 +306,8 @@ PUBLISHED = [name for name in project.chapters(ROOT)
 
 
 def rows_of(name):
-    return COMMITTED[COMMITTED.notebook == name].drop(columns=["notebook", "second_check"]).reset_index(drop=True)
+    rows = COMMITTED[COMMITTED.notebook == name]
+    return rows.drop(columns=["notebook", "second_check", "deep"]).reset_index(drop=True)
 
 
 def cells_of(name):

@@ -35,7 +35,8 @@ def definitions(name):
                 for target in statement.targets:
                     parts = [(target, statement.value)]
                     if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-                        parts = zip(target.elts, statement.value.elts, strict=True)
+                        # A starred part has no value of its own: such a line defines nothing that is compared here.
+                        parts = zip(target.elts, statement.value.elts, strict=False)
                     for each, value in parts:
                         if isinstance(each, ast.Name):
                             found.setdefault(each.id, []).append(ast.unparse(value))

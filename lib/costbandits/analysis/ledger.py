@@ -302,7 +302,7 @@ def records(rows: pd.DataFrame, claims: dict[str, Claim]) -> list[dict]:
     Parameters
     ----------
     rows : DataFrame
-        As made by `Ledger.frame`, with a column `notebook`.
+        As made by `Ledger.frame`, with columns `notebook` and `deep` (the verdict of more runs, or "").
     claims : dict id -> Claim
 
     Examples
@@ -310,7 +310,7 @@ def records(rows: pd.DataFrame, claims: dict[str, Claim]) -> list[dict]:
     >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, float("inf")), "means", others={})
     >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
     >>> _ = ledger.judge("X1", "ten arms", 0.8, 1000)
-    >>> made = cb.ledger.records(ledger.frame().assign(notebook="x"), {"X1": claim})
+    >>> made = cb.ledger.records(ledger.frame().assign(notebook="x", deep=""), {"X1": claim})
     >>> made[0]["region"], made[0]["standing"], made[0]["rows"][0]["verdict"]
     ([0.0, 'inf'], 'reproduced', 'reproduced')
     """
