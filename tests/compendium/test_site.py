@@ -113,6 +113,7 @@ def test_a_planted_dead_link_is_found(tmp_path, body, fault):
     ("notebooks/kube.ipynb", "[a](suak.ipynb#cell-id=1)", "[a](suak.ipynb#cell-id=1)"),
     ("book/index.md", "[a](../notebooks/kube.ipynb)", "[a](notebooks/kube.ipynb)"),
     ("book/index.md", "[a](glossary.md)", "[a](glossary.md)"),
+    ("book/questions/kube.md", "[a](../../notebooks/kube.ipynb#section-3)", "[a](../notebooks/kube.ipynb#section-3)"),
     ("ARCHITECTURE.md", "[a](figures/kube)", "[a](results.md#results-kube)"),
     ("ARCHITECTURE.md", "[a](lib/costbandits)", "a"),
     ("ARCHITECTURE.md", "[a](claims/kube.yaml)", "[a](claims/kube.yaml)"),

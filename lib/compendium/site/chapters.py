@@ -73,10 +73,10 @@ def _code(root, name, cell, told_below, shown):
     """A cell of code, folded, and the published figures that it has filed."""
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
-    name = folded(metadata.get("tags", [])) or "code"
-    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-cell" if name == "solution" else "hide-input"}
+    prompt = folded(metadata.get("tags", [])) or "code"
+    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-cell" if prompt == "solution" else "hide-input"}
                               - {"parameters"})
-    metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": name}
+    metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": prompt}
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
     filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]

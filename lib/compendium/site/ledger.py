@@ -128,7 +128,8 @@ def _line(book, row):
 def claims_page(book, name):
     """All claims of a paper: what is asked, how it is judged, what came out."""
     part = book.rows[book.rows.notebook == name]
-    parts = [f"# Claims: {book.title(name)}\n\n[The chapter](../notebooks/{name}.ipynb) · "
+    parts = [f'<a id="{name}"></a>\n\n# Claims: {book.title(name)}\n\n'
+             f"[The chapter](../notebooks/{name}.ipynb) · "
              f"[figures and data](../results.md#results-{name}) · [the file](../claims/{name}.yaml)\n",
              "| claim | what it says | verdict |\n|---|---|---|",
              *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |"
