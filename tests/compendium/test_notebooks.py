@@ -234,3 +234,39 @@ def test_every_guard_has_a_fault():
 def test_wrong_profiles_are_noticed(quick, paper):
     assert list(wrong_profiles({"seed": 1}, {"seed": 1}, {"seed": 5})) == []
     assert list(wrong_profiles({"seed": 1}, quick, paper)) != []
+
+
+# What a reader finds in the chapter of a paper.
+
+PAPERS = [name for name in project.chapters(ROOT) if (ROOT / f"claims/{name}.yaml").exists()]
+PARTS = ["In brief", "1. The problem", "2. The policies", "3. The theory", "4. The experiments",
+         "5. What the paper leaves open", "6. The ledger", "7. Your turn"]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_chapter_teaches(name):
+    notebook = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    parts = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert [part for part in parts if part in PARTS] == PARTS and 6000 <= len(text.split()) <= 9000
+    assert any("gallery.brief()" in cell.source for cell in notebook.cells[:8])
+    assert re.search(r"^> \*\*(Theorem|Lemma)", text, re.MULTILINE)
+    assert any("skip-execution" in cell.metadata.get("tags", []) for cell in notebook.cells)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_each_exercise_has_a_solution(name):
+    cells = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    exercises = set(re.findall(r"^\*\*Exercise (\d)", text, re.MULTILINE))
+    run = {number for cell in cells if "solution" in cell.metadata.get("tags", [])
+           for number in re.findall(r"^# Solution (\d)", cell.source)}
+    told = {part[0] for part in re.split(r"^\*\*Exercise ", text, flags=re.MULTILINE)[1:]
+            if "<summary>Solution" in part}
+    assert 3 <= len(exercises) <= 5 and exercises == run | told
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_ten_questions_on_a_chapter_have_answers(name):
+    text = (ROOT / f"book/questions/{name}.md").read_text(encoding="utf-8")
+    assert text.count("<details>") == text.count("</details>") == 10

@@ -124,12 +124,11 @@ def _about(root, name, full):
     if run:
         versions = ", ".join(f"{package} {version}" for package, version in run["versions"].items()
                              if package in ("python", "numpy", "numba"))
-        numbers = ", ".join(f"`{key} = {value}`" for key, value in run["parameters"].items()
+        numbers = ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in run["parameters"].items()
                             if "replications" in key or key == "seed")
-        parts.append(f"Figures, tables and verdicts are those of the full run (profile `{PUBLISHED}`: {numbers}; "
-                     f"{versions}).")
-    parts.append("Outputs of cells are those of the full run, too." if full else
-                 "Outputs printed below cells are those of a quick run, as committed; `make all` replaces them.")
+        parts.append(f"Figures, tables and verdicts are those of the full run ({numbers}; {versions}).")
+    parts.append("So are the outputs of checks." if full else
+                 "Checks of the mathematics were executed with few runs.")
     parts.append(f"To play with it, run `make lab` and open `notebooks/{name}.ipynb`, or take "
                  f"{{download}}`the notebook <../downloads/{name}.ipynb>`.")
     return ":::{container} about-page\n" + " ".join(parts) + "\n:::"
