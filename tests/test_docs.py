@@ -21,7 +21,8 @@ COMPLETE = [name for name in MODULES if name.startswith(tuple(f"costbandits.{roo
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name):
     # They may use cb and np without saying so, and the names of their own module.
-    with np.printoptions(precision=4, suppress=True), pd.option_context("display.width", 100):
+    with np.printoptions(precision=4, suppress=True), pd.option_context(
+            "display.width", 100, "display.float_format", None):      # whatever the house style has set before
         result = doctest.testmod(importlib.import_module(name), extraglobs={"cb": costbandits, "np": np},
                                  optionflags=doctest.ELLIPSIS)
     assert result.failed == 0

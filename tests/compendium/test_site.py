@@ -166,7 +166,8 @@ def test_each_figure_of_a_chapter_stands_once_and_code_is_folded(name, tmp_path)
     prose = "".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     figures = re.findall(r"\]\(\.\./figures/([^)]*)\.svg\)", prose)
     assert figures and len(figures) == len(set(figures))
-    assert all("hide-input" in cell["metadata"]["tags"] for cell in cells if cell["cell_type"] == "code")
+    assert all({"hide-input", "hide-cell"} & {*cell["metadata"]["tags"]} for cell in cells
+               if cell["cell_type"] == "code")
     assert len({cell["id"] for cell in cells}) == len(cells)
 
 
