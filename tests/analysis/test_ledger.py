@@ -63,6 +63,20 @@ def test_needed_replications():
     assert UNIT.needed(Interval(0.4, 0.3, 1.1), 100) == pytest.approx(100 * (0.7 / 0.6) ** 2)
 
 
+    # Of two borders both have to be left: 0 needs (0.8 / 0.6)^2 times the replications, 1 needs (0.8 / 0.4)^2.
+    assert UNIT.needed(Interval(0.6, -0.2, 1.4), 100) == pytest.approx(400)
+
+
+@pytest.mark.parametrize(("verdicts", "expected"), [
+    ("reproduced contradicted undecided", "contradicted"), ("undecided contradicted", "contradicted"),
+    ("cannot be tested, contradicted", "contradicted"), ("reproduced undecided", "undecided"),
+    ("cannot be tested, undecided", "undecided"), ("reproduced, cannot be tested", "cannot be tested"),
+    ("reproduced reproduced", "reproduced")])
+def test_one_contradiction_refutes_a_claim_and_one_open_case_leaves_it_open(verdicts, expected):
+    verdicts = verdicts.split(", ") if "," in verdicts else verdicts.split()
+    assert ledger.overall(verdicts) == ledger.overall(verdicts[::-1]) == expected
+
+
 def test_needed_replications_of_a_largest_ratio():
     # Settled on 1,000 runs with one rival, open on 100 with the other: its own interval says how many more.
     pairs = {"settled": (Interval(0.8, 0.7, 0.9), 1000), "open": (Interval(0.6, 0.4, 1.4), 100)}

@@ -34,6 +34,15 @@ def test_bootstrap_is_deterministic_and_paired():
     assert paired.high - paired.low < 0.7 * (unpaired.high - unpaired.low)
 
 
+def test_the_acceleration_of_a_mean_is_a_sixth_of_its_standardised_skewness():
+    # Efron (1987): of a mean it is skewness / (6 sqrt(n)), above 0 where the right tail is the longer one.
+    x = heavy(2, n=80)[0]
+    for sample in (x, -x, np.r_[np.zeros(7), 1.0]):
+        estimate, draws, left_out = (each[..., 0] for each in st._means([sample]))
+        _, acceleration = st._bias_and_acceleration(estimate, draws, left_out)
+        assert acceleration == pytest.approx(stats.skew(sample) / (6 * np.sqrt(len(sample))), rel=1e-9)
+
+
 def test_coverage_of_the_mean():
     # 400 normal samples: an honest 95 % interval covers fewer than 91 % or more than 98.5 % with a probability of 1e-3.
     rng = np.random.default_rng(2)
@@ -124,6 +133,31 @@ def test_extreme_ratio_names_whose_end_reaches_highest():
     assert (found.rival, found.far, found.replications) == ("known", "little", 10)
     assert (found.estimate, found.low) == pytest.approx((1 / 1.2, 1 / 1.2))
     assert found.high == found.pairs["little"][0].high > 1 / 1.2
+
+
+def test_samples_of_different_lengths_are_paired_on_their_first_replications():
+    # The pairs agree in the first four replications, and in nothing after them: their differences are exactly 1.
+    short, long = np.array([3.0, 1.0, 2.0, 5.0]), np.array([4.0, 2.0, 3.0, 6.0, 100.0, 0.0, 7.0, 50.0])
+    for a, b, sign in (("short", "long", -1), ("long", "short", 1)):
+        row = st.table({"short": short, "long": long}, [(a, b)]).iloc[0]
+        assert (row.replications, row.difference_low, row.difference_high) == (4, sign, sign)
+        assert row[f"mean_{'ab'[a == 'short']}"] == 3.75                                        # of 4, 2, 3, 6
+    for x, y, ratio in ((long[:4], 2 * long, 0.5), (2 * long, long[:4], 2.0)):
+        found = st.extreme_ratio(x, {"y": y})
+        assert (found.estimate, found.low, found.high, found.replications) == (ratio, ratio, ratio, 4)
+
+
+@pytest.mark.parametrize(("won", "n"), [(0, 5), (3, 7), (8, 10), (50, 50), (412, 1000)])
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
+def test_a_share_has_wilsons_interval(won, n, confidence):
+    theirs, ours = stats.binomtest(won, n).proportion_ci(confidence, method="wilson"), st.share(won, n, confidence)
+    assert (ours.estimate, ours.low, ours.high) == pytest.approx((won / n, theirs.low, theirs.high), abs=1e-12)
+
+
+def test_replications_needed_by_hand():
+    # The longer arm of the interval, 0.4, has to shrink to the distance of the border, 0.2: four times the replications.
+    for interval in (st.Interval(0.2, 0.1, 0.6), st.Interval(0.2, -0.2, 0.3)):
+        assert interval.needed(50) == pytest.approx(200)
 
 
 def test_growth_slope_and_crossing():

@@ -185,6 +185,18 @@ def test_a_choice_is_told_what_prepare_knows():
     assert cb.simulate({"p": policy}, bandit, cb.Budget(20)).pulls[0, 0, -1].tolist() in ([0, 20], [20, 0])
 
 
+@cb.choose
+def first_arm(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    return 0
+
+
+@pytest.mark.parametrize("policy", [cb.MUCB(), policy_of(LEVEL), cb.ChoosePolicy(first_arm), cb.BTS()])
+def test_one_pull_may_cross_several_checkpoints(policy):
+    bandit = cb.Bandit([cb.Constant(0.5)], [cb.Constant(1.0)])
+    runs = cb.simulate({"p": policy}, bandit, cb.Budget(2), checkpoints=[0.1, 0.2, 0.3, 0.6, 0.7, 1.0])
+    assert runs.pulls[0, 0, :, 0].tolist() == runs.spent[0, 0].tolist() == [1, 1, 1, 2, 2, 2]
+
+
 class MyBeta(cb.Beta):
     """A subclass may sample as it likes: its outcomes are drawn in Python."""
 

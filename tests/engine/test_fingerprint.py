@@ -104,6 +104,13 @@ def test_what_decides_results_changes_the_digest(old, new, changed):
     assert {name for name in before if before[name] != after[name]} == set(changed.split())
 
 
+def test_defaults_of_arguments_change_the_digest():
+    made = [lambda x, power=1: x**power, lambda x, power=2: x**power, lambda x, *, power=1: x**power,
+            lambda x, *, power=2: x**power]
+    assert [function(3) for function in made] == [3, 9, 3, 9]
+    assert len({fingerprint.digest(function) for function in made}) == 4
+
+
 @pytest.mark.parametrize("wrapper", ["functools.cache", "functools.lru_cache(maxsize=3)", "functools.singledispatch"])
 @pytest.mark.slow
 def test_a_helper_behind_a_wrapper_counts(wrapper):

@@ -13,9 +13,11 @@ import inspect
 import itertools
 import os
 import types
+from collections import Counter
 from functools import cache
 from math import exp, log, sqrt
 
+import chains
 import mpmath
 import numba as nb
 import numpy as np
@@ -420,6 +422,32 @@ def difference(policy, family):
 @pytest.mark.parametrize("family", PLAYED)
 def test_runs_are_distributed_as_those_of_the_definition(family):
     assert difference(cb.BTS(), family) > ALARM
+
+
+@pytest.mark.parametrize(("rewards", "costs"), [((1.0, 0.0), (1.0, 1.0)), ((0.7, 0.2), (0.5, 0.9))])
+@pytest.mark.parametrize("naive", [False, True])
+def test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions(naive, rewards, costs):
+    """Four rounds as a player of the library's own priors plays them, each outcome x a success with probability x."""
+    layer = {(PRIOR, PRIOR): 1.0}                          # posteriors of two arms -> their probability
+    for _ in range(4):
+        after = Counter()
+        for arms, p in layer.items():
+            grid = Grid(arms)
+            densities = [grid.density(arm) for arm in arms]
+            chosen = grid.largest(densities, [grid.cdf(density) for density in densities])
+            for k, x, y in itertools.product(range(2), range(2), range(2)):
+                chance = chosen[k] * (rewards[k] if x else 1 - rewards[k]) * (costs[k] if y else 1 - costs[k])
+                a, b, c, d = arms[k]
+                learned = a + x, b + 1 - x, c + y, d + 1 - y
+                after[(learned, arms[1]) if k == 0 else (arms[0], learned)] += p * chance
+        layer = +after
+    expected = Counter()
+    for (first, second), p in layer.items():
+        expected[sum(first[:2]) - 2, sum(second[:2]) - 2] += p
+    assert sum(expected.values()) == pytest.approx(1, abs=1e-8)
+    bandit = cb.Bandit(*([cb.Constant(value) for value in values] for values in (rewards, costs)))
+    (found,) = chains.runs(cb.BTS(naive), bandit, cb.Horizon(4), chains.stacks_of(bandit), 6000 * DEEP)
+    assert chains.p_value(found, expected) > ALARM
 
 
 # 4. What these tests would notice, and what they rest on.

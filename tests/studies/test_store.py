@@ -74,6 +74,26 @@ def test_another_study_is_another_result(path, played, change):
     assert len(played) == 10
 
 
+def test_a_run_that_is_not_allowed_its_rounds_is_not_looked_up(path, played):
+    cb.simulate(POLICIES, **STUDY, store=path)
+    with pytest.raises(RuntimeError, match="did not end within max_rounds = 10"):
+        cb.simulate(POLICIES, **STUDY, max_rounds=10, store=path)
+
+
+class Renamed(cb.Bandit):
+    """What it adds is known to a reader's regret alone."""
+
+    worth = 1.0
+
+
+def test_what_a_regret_may_know_of_a_bandit_is_part_of_the_key(path, played):
+    study = {**STUDY, "reduce": lambda runs: {"x": runs.spent * getattr(runs.bandits[0], "worth", 0.0)}}
+    laws = [cb.Bernoulli(0.5)] * 4
+    for kind, expected in ((cb.Bandit, False), (Renamed, True)):
+        found = cb.simulate(POLICIES, **{**study, "bandits": kind(laws, laws)}, store=path)
+        assert found["x"].any() == expected
+
+
 # Functions that make instances are known by their code and by one example of what they make.
 
 @pytest.mark.parametrize("maker", [{"bandits": lambda rng: cb.instances.beta(4)(rng)},
