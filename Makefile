@@ -35,7 +35,7 @@ COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test check deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -60,6 +60,18 @@ test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed noteb
 check: $(READY)  ## the fast part of it, about a minute: ruff, and the tests that are neither slow nor need a browser
 	$(PY) -m ruff check lib tests benchmarks
 	$(PY) -m pytest $(SPREAD) -m "not slow and not browser" tests
+
+mutants: $(READY)  ## plant errors in copies of the library, one at a time: does a test catch each? half an hour or more
+	$(PY) tests/mutants $(ONLY)
+
+# Compiled lines are not seen: those tests that play them in plain Python, in a process of its own, run them for this.
+coverage: $(READY)  ## which lines of the library the tests run: refused below 95 %; some minutes
+	@rm -rf $(BUILD)/coverage && mkdir -p $(BUILD)/coverage
+	$(PY) -m coverage run -m pytest $(SPREAD) -m "not slow and not browser" tests
+	$(PY) -m coverage run -m pytest $(SPREAD) -m slow -k "$(PLAIN)" tests
+	@$(PY) -m coverage combine --quiet && $(PY) -m coverage report
+
+PLAIN = plain_python or without_the_compiler or without_compilation or not_compiled
 
 deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
 	@$(PY) -m compendium.report

@@ -155,7 +155,7 @@ def test_a_share_has_wilsons_interval(won, n, confidence):
 
 
 def test_replications_needed_by_hand():
-    # The longer arm of the interval, 0.4, has to shrink to the distance of the border, 0.2: four times the replications.
+    # The longer arm of the interval, 0.4, has to shrink to the border's distance, 0.2: four times the replications.
     for interval in (st.Interval(0.2, 0.1, 0.6), st.Interval(0.2, -0.2, 0.3)):
         assert interval.needed(50) == pytest.approx(200)
 

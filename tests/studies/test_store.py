@@ -218,6 +218,15 @@ def test_a_file_of_another_program_is_left_alone(path):
     assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
 
 
+def test_a_store_of_another_format_is_left_alone(path):
+    with Store(path) as store:
+        store._db.execute("PRAGMA user_version=2")
+    before = path.read_bytes()
+    with pytest.raises(cb.StoreError, match="format 2; wanted"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
 def test_a_path_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("words")
     for below in ("file/store", "file/folder/store"):

@@ -1,0 +1,60 @@
+"""The table of planted errors: each can be planted, and each is left to a test that exists and says what is wrong."""
+
+import ast
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+from errors import ERRORS, Error, planted
+
+ROOT = Path(__file__).resolve().parents[2]
+PINS = "tests/studies/test_pins.py"
+ALL = planted(ERRORS)
+
+
+@cache
+def text(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def names_of(path):
+    return {node.name for node in ast.walk(ast.parse(text(path))) if isinstance(node, ast.FunctionDef)
+            and node.name.startswith("test_")} if (ROOT / path).is_file() else set()
+
+
+def faults(error):
+    """What is wrong with an entry of the table itself."""
+    source = text(f"lib/{error.file}")
+    if source.count(error.find) != 1:
+        yield f"{error.find!r} occurs {source.count(error.find)} times"
+    elif ast.dump(ast.parse(source.replace(error.find, error.put))) == ast.dump(ast.parse(source)):
+        yield "changes nothing"
+    for node in error.nodes():
+        path, *_, name = node.partition("[")[0].split("::")
+        if path == PINS or name not in names_of(path):
+            yield f"{node} is a pin, or is not there"
+    if not error.nodes() or not error.why:
+        yield "has no test or no reason"
+
+
+def test_every_error_can_be_planted_and_has_its_tests():
+    assert [(error.file, fault) for error in ALL for fault in faults(error)] == []
+
+
+def test_no_error_is_planted_twice_and_no_room_is_left_out():
+    assert max(Counter((error.file, error.find, error.put) for error in ALL).values()) == 1
+    assert len(ALL) >= 120
+    rooms = {f"{path.parts[-3]}/{path.parts[-2]}" for path in (ROOT / "lib/costbandits").glob("*/*.py")}
+    assert rooms | {"compendium"} <= {"/".join(error.file.split("/")[:2]) for error in ALL} | {
+        error.file.split("/")[0] for error in ALL}
+
+
+@pytest.mark.parametrize(("error", "fault"), [
+    (ALL[0]._replace(find="not in this file"), "occurs 0 times"), (ALL[0]._replace(find="return"), "times"),
+    (ALL[0]._replace(put=ALL[0].find + "  # told"), "changes nothing"),
+    (ALL[0]._replace(tests="policies/test_policies.py::test_nothing"), "is not there"),
+    (ALL[0]._replace(tests="studies/test_pins.py::test_pins"), "is a pin"), (ALL[0]._replace(tests=""), "no test")])
+def test_a_fault_of_the_table_is_found(error, fault):
+    assert isinstance(error, Error) and any(fault in each for each in faults(error))
