@@ -82,6 +82,9 @@ def test_needed_replications_of_a_largest_ratio():
     pairs = {"settled": (Interval(0.8, 0.7, 0.9), 1000), "open": (Interval(0.6, 0.4, 1.4), 100)}
     largest = Extreme(0.8, 0.7, 1.4, "settled", "open", 100, pairs)
     assert UNIT.needed(largest, 100) == pytest.approx(100 * (0.8 / 0.4) ** 2)
+    # Of two that are open both have to get below: (0.6 / 0.4)^2 and (0.4 / 0.2)^2 times their replications.
+    pairs = {"one": (Interval(0.6, 0.4, 1.2), 100), "other": (Interval(0.8, 0.6, 1.2), 100)}
+    assert UNIT.needed(Extreme(0.8, 0.6, 1.2, "other", "one", 100, pairs), 100) == pytest.approx(400)
     # If one rival's ratio is really above 1 it decides, whatever the others do.
     pairs = {"above": (Interval(1.2, 0.9, 1.5), 1000), "open": (Interval(0.99, 0.5, 1.5), 100)}
     largest = Extreme(1.2, 0.9, 1.5, "above", "above", 1000, pairs)

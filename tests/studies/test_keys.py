@@ -11,7 +11,7 @@ def test_instances_by_their_laws():
 
     half, third = cb.Bernoulli(0.5), cb.Bernoulli(1 / 3)
     arms = (([half], [third]), ([third], [half]), ([half], [Law(1 / 3)]), ([half], [Law(0.5)]),
-            ([half] * 2, [third] * 2), ([half], [cb.Constant(0.5)]))
+            ([half] * 2, [third] * 2), ([half], [cb.Constant(0.5)]), ([cb.Constant(0.5)], [half]))
     bandits = [cb.Bandit(*each) for each in arms]
     assert len({keys.instance(bandit) for bandit in bandits}) == len(bandits)
     again = cb.Bandit([cb.Bernoulli(0.5)], [Law(1 / 3)])

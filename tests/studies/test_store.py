@@ -259,6 +259,17 @@ def test_a_full_disk_loses_nothing_that_was_stored(path, played, monkeypatch):
         assert len(store) == 2 * 40
 
 
+def test_of_results_that_are_filed_together_all_are_kept_or_none(path):
+    with Store(path) as store:
+        store._db.execute("CREATE TRIGGER refuse BEFORE INSERT ON results WHEN NEW.key = x'62' "
+                          "BEGIN SELECT RAISE(FAIL, 'refused'); END")
+        with pytest.raises(cb.StoreError, match="refused"):
+            store.put([(b"a", {"x": np.arange(3)}), (b"b", {"x": np.arange(3)})])
+        assert len(store) == 0
+        store.put([(b"a", {"x": np.arange(3)})])
+        assert len(store) == 1
+
+
 MAKER = """
 import os, sys, time
 import costbandits as cb
