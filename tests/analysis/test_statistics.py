@@ -43,6 +43,17 @@ def test_the_acceleration_of_a_mean_is_a_sixth_of_its_standardised_skewness():
         assert acceleration == pytest.approx(stats.skew(sample) / (6 * np.sqrt(len(sample))), rel=1e-9)
 
 
+def test_bca_by_its_formula():
+    # Efron (1987, Eq. 2.3): the ends are the quantiles Phi(z0 + (z0 + z) / (1 - a (z0 + z))) of the resampled means.
+    x = np.r_[np.zeros(25), 1.0, 2.0, 9.0]
+    means, a = st.resamples(len(x)) @ x, stats.skew(x) / (6 * np.sqrt(len(x)))
+    z0 = stats.norm.ppf((means < x.mean()).mean() + (means == x.mean()).mean() / 2)
+    assert a > 0.1 and z0 > 0.1                                                 # each of the corrections matters
+    ends = [stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in stats.norm.ppf([0.025, 0.975])]
+    found = st.mean(x)
+    assert (found.estimate, found.low, found.high) == pytest.approx((x.mean(), *np.quantile(means, ends)), rel=1e-9)
+
+
 def test_coverage_of_the_mean():
     # 400 normal samples: an honest 95 % interval covers fewer than 91 % or more than 98.5 % with a probability of 1e-3.
     rng = np.random.default_rng(2)
