@@ -181,7 +181,7 @@ ERRORS = {
          "an expensive arm that is better drops no cheap one"),
         ("belief[MEAN, i] = (reward[i] + 1.0) / (n[i] + 2.0)", "belief[MEAN, i] = reward[i] / n[i]",
          "policies/test_subsidy_repairs.py::test_voi_by_hand", "the posterior's mean"),
-        ("none *= 1.0 - good", "none *= good", "policies/test_subsidy_repairs.py::test_voi_by_hand",
+        ("none *= 1.0 - good", "none *= good", "policies/test_subsidy_repairs.py::test_voi_round_for_round",
          "no cheaper arm is good enough"),
     ],
     "costbandits/policies/subsidy_thompson.py": [
@@ -350,8 +350,8 @@ ERRORS = {
         ("rest -= counts[k, column, 1, v]", "rest = rest",
          "engine/test_trees.py::test_block_counts_are_those_of_independent_draws", "a multinomial's parts add up"),
         ("counts[k, column, d, v], counts[k, column, d + 1, v] = whole - first, first",
-         "counts[k, column, d, v], counts[k, column, d + 1, v] = first, whole - first",
-         "engine/test_trees.py::test_a_stack_is_the_same_however_it_is_read", "the first half is read first"),
+         "counts[k, column, d, v], counts[k, column, d + 1, v] = whole, first",
+         "engine/test_trees.py::test_a_stack_is_the_same_however_it_is_read", "two halves make a whole"),
         ("slot, total, rest = slot_of(tag, kept), 2 * half, half", "slot, total, rest = slot_of(tag, kept), half, half",
          "engine/test_trees.py::test_block_counts_are_those_of_independent_draws",
          "half of the outcomes are drawn from all"),
@@ -852,7 +852,7 @@ ERRORS = {
          "compendium/test_report.py::test_a_question_of_ours_is_judged_and_not_counted",
          "totals count claims of papers"),
         ("counts.append([len(standings), *", "counts.append([len(part), *",
-         "compendium/test_report.py::test_a_question_of_ours_is_judged_and_not_counted", "claims, not rows"),
+         "compendium/test_site.py::test_totals_count_each_claim_once", "claims, not rows"),
     ],
     "compendium/sections.py": [
         ('return found["word"] and not found["papers"] and not found["of"]', 'return found["word"]',

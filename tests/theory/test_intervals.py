@@ -220,9 +220,10 @@ def test_worst_miss_is_a_supremum(n, z, low, high):
 
 # ---- ratio bounds ---------------------------------------------------------------------------------
 
-def test_ratio_bounds_are_the_policies_indices():
+@pytest.mark.parametrize("r", [0.3, 0.99])                             # a bound of the second one is cut off at 1
+def test_ratio_bounds_are_the_policies_indices(r):
     # With t and delta matched, each policy's t-dependent width is the width at level delta.
-    r, c, n = 0.3, 0.6, 400
+    c, n = 0.6, 400
 
     def rule(function, t, param=1.0, constant=0.05):
         sums = (n * r, n * c, n * r, n * c)                            # Bernoulli outcomes are their own squares
