@@ -33,7 +33,8 @@ def tree(source, name, *left_out):
     """A copy of a checkout below `build/mutants`."""
     folder = BUILD / name
     shutil.rmtree(folder, ignore_errors=True)
-    return shutil.copytree(source, folder, symlinks=True, ignore=shutil.ignore_patterns(".*", "build", *left_out))
+    return shutil.copytree(source, folder, symlinks=True, ignore=shutil.ignore_patterns(
+        ".git", ".venv", ".hypothesis", ".ruff_cache", "build", *left_out))
 
 
 def pytest(folder, compiled, nodes, *options, limit=LIMIT):

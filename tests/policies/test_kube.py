@@ -472,6 +472,19 @@ def test_knapsack_regret_by_hand():
     assert (regret >= -1e-12).all() and (np.diff(regret, axis=-1) <= 0).all()
 
 
+def test_knapsack_regret_compares_each_run_with_the_best_plan_of_its_own_instance():
+    # Where the second arm pays 2 a pull of it is worth more than half of one of the first: the best plan is worth 10.
+    def either(rng):
+        return cb.Bandit([cb.Constant(3.0), cb.Constant(1.0 + int(2 * rng.random()))],
+                         [cb.Constant(2.0), cb.Constant(1.0)])
+
+    runs = cb.simulate({"KUBE": cb.KUBE(reward_scale=3.0)}, either, cb.HardBudget(5), 12, checkpoints=1)
+    best = np.array([{1.0: 7, 2.0: 10}[bandit.reward_means[1]] for bandit in runs.bandits])
+    assert set(best) == {7, 10}
+    earned = [pulls[0] @ bandit.reward_means for pulls, bandit in zip(runs.pulls[0], runs.bandits, strict=True)]
+    assert cb.regret.knapsack(runs)[0, :, 0] == pytest.approx(best - earned)
+
+
 def test_knapsack_regret_needs_a_hard_budget():
     runs = cb.simulate({"i": cb.IUCB()}, bandit_of([1.0, 0.5], [0.5, 0.5]), cb.Budget(5))
     with pytest.raises(ValueError, match="must be a HardBudget"):

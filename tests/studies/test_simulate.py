@@ -134,6 +134,13 @@ def test_the_other_replications(order):
     assert [repr(some.bandits[i]) for i in range(len(order))] == [repr(every.bandits[r]) for r in order]
 
 
+def test_each_replication_has_draws_of_its_own():
+    # All arms are alike and free of chance, and all rounds explore: what differs is what the policy draws.
+    bandit = cb.Bandit([cb.Constant(0.5)] * 3, [cb.Constant(1.0)] * 3)
+    runs = cb.simulate({"e": cb.EpsilonGreedy(5, 0.1)}, bandit, cb.Horizon(300), 3, checkpoints=20, shuffle=False)
+    assert len({runs.pulls[0, r].tobytes() for r in range(3)}) == 3
+
+
 def test_checkpoints_change_nothing_but_what_is_seen():
     few, many = (cb.simulate(POLICIES, cb.instances.beta(4), cb.Budget(15), checkpoints=c) for c in (3, 300))
     assert np.array_equal(few.pulls[:, :, -1], many.pulls[:, :, -1])
