@@ -10,12 +10,14 @@ from pathlib import Path
 import claims_seen
 import jsonschema
 import nbformat
+import pandas as pd
 import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from compendium import cells, project, publication
 from compendium import report as made_book
+from compendium.site import ledger as site_ledger
 from costbandits.analysis import ledger
 from costbandits.analysis.cell import digest
 from costbandits.analysis.statistics import Interval
@@ -201,6 +203,22 @@ def test_a_question_of_ours_is_judged_and_not_counted(toys):
     assert "2 claims of the papers and 1 question of our own are judged, case by case" in readme
     assert "| [Toys](REPRODUCTION.md#omega_ucb) | 1 | 1 | 0 | 0 | 0 | 0 |" in readme
     assert "Questions of ours: O2 cannot be tested." in report and 'id="O2"' not in report
+
+
+def test_a_claim_made_for_several_cases_counts_once(toys):
+    rows = book("paper", "omega_ucb", O1=0.5)
+    file_rows(pd.concat([rows, rows[rows.id == "O1"].assign(case="b")]), "figures/omega_ucb")
+    assert made_book.main([]) == 0
+    assert "| [Toys](REPRODUCTION.md#omega_ucb) | 2 | 1 | 0 | 0 | 0 | 1 |" in made("README.md")
+
+
+def test_a_question_of_ours_contradicts_nobody(toys):
+    def shown():
+        return site_ledger.contradicted(site_ledger.Book(".", made_book.collect(".")[0], project.claims(".")))
+
+    assert "| [K1](claims/kube.md#K1) |" in shown() and "## Toys: 1 claim\n" in shown()
+    write_claims(K1={"ours": True})
+    assert "K1" not in shown() and shown().count("## Toys: no claims\n") == 2
 
 
 def test_what_was_checked_twice_is_told(toys):

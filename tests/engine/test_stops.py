@@ -74,6 +74,15 @@ def test_costs_under_a_horizon():
         cb.simulate({"e": cb.EpsilonGreedy(5, 0.1)}, bandit, cb.Horizon(100), max_rounds=99)
 
 
+@pytest.mark.parametrize("total", [1.0, 1e6, 1e12, 1e15])
+def test_what_is_granted_for_rounding_buys_no_pull(total):
+    """However large a budget is: no arm costs less than a thousandth here, and a trillion times 1e-12 would be 1."""
+    bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.01)])
+    _, ceiling, _ = cb.HardBudget(total).limits(bandit)
+    assert total <= ceiling <= total + 1e-3 and ceiling <= total * (1 + 2e-12)
+    assert total - 1e-3 <= cb.Budget(total).due([1.0])[0] <= total
+
+
 def test_rounding_adds_no_pull():
     """Ten pulls that cost 0.1 each have spent 0.9999999999999999."""
     tenths = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.1)])

@@ -224,11 +224,9 @@ ERRORS = {
          "policies/test_thompson.py::test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions",
          "priors are uniform, not Beta(2, 2)"),
         ("x = x if x == 0.0 or x == 1.0 else 1.0 * (rng.random() < x)", "x = 1.0 * x",
-         "policies/test_thompson.py::test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions",
-         "a fractional reward is a Bernoulli trial"),
+         "policies/test_thompson.py::test_fractions_become_trials", "a fractional reward is a Bernoulli trial"),
         ("y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)", "y = 1.0 * y",
-         "policies/test_thompson.py::test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions",
-         "a fractional cost is a Bernoulli trial"),
+         "policies/test_thompson.py::test_fractions_become_trials", "a fractional cost is a Bernoulli trial"),
         ("paid[last] += rng.random() < cost[last] - memory[2 * K + 2]", "paid[last] += cost[last] - memory[2 * K + 2]",
          "policies/test_thompson.py::test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions",
          "the definition makes trials, too"),
@@ -628,7 +626,7 @@ ERRORS = {
         ("return float(4 * (zeta(3, K) - (K - 1) * zeta(4, K)))", "return float(4 * (zeta(3, K) - K * zeta(4, K)))",
          "theory/test_bounds_budget_ucb.py::test_chance_failures_is_the_sum_it_stands_for", "a sum over late rounds"),
         ("counted = np.ones(m + 1) if crossing else np.arange(m + 1) <= left", "counted = np.ones(m + 1)",
-         "theory/test_bounds_budget_ucb.py::test_exact_game_equals_enumeration_of_all_paths",
+         "theory/test_bounds_budget_ucb.py::test_exact_game_of_coins_is_a_negative_binomial",
          "a last pull that may not count"),
         ("pulls = 32 * d * eps**2 * log(1 + rounds * length**2 / (d * rho))",
          "pulls = 32 * d * eps * log(1 + rounds * length**2 / (d * rho))",
@@ -775,7 +773,7 @@ ERRORS = {
     ],
     "costbandits/checks.py": [
         ("return min(ROUNDING * total, 1e-3)", "return ROUNDING * total",
-         "policies/test_kube.py::test_a_trillion_is_spent_to_the_last_unit", "never as much as a small cost"),
+         "engine/test_stops.py::test_what_is_granted_for_rounding_buys_no_pull", "never as much as a small cost"),
         ("array.flags.writeable = False\n    return array", "return array",
          "studies/test_simulate.py::test_no_function_of_the_readers_can_change_what_others_are_given",
          "what others are given is read-only"),
@@ -852,7 +850,7 @@ ERRORS = {
          "compendium/test_report.py::test_a_question_of_ours_is_judged_and_not_counted",
          "totals count claims of papers"),
         ("counts.append([len(standings), *", "counts.append([len(part), *",
-         "compendium/test_site.py::test_totals_count_each_claim_once", "claims, not rows"),
+         "compendium/test_report.py::test_a_claim_made_for_several_cases_counts_once", "claims, not rows"),
     ],
     "compendium/sections.py": [
         ('return found["word"] and not found["papers"] and not found["of"]', 'return found["word"]',
@@ -873,7 +871,7 @@ ERRORS = {
     "compendium/site/ledger.py": [
         ("if book.standings[id] == ledger.CONTRADICTED and not book.claims[id].ours]",
          "if book.standings[id] == ledger.CONTRADICTED]",
-         "compendium/test_site.py::test_a_second_check_is_shown_where_there_is_one", "our questions contradict nobody"),
+         "compendium/test_report.py::test_a_question_of_ours_contradicts_nobody", "our questions contradict nobody"),
     ],
 }
 

@@ -450,6 +450,18 @@ def test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions(nai
     assert chains.p_value(found, expected) > ALARM
 
 
+@pytest.mark.parametrize("rounds", [50, 4000])                # single pulls alone, and blocks
+def test_fractions_become_trials(rounds):
+    """What an arm has learned from outcomes 0.3 and 0.6 is whole, and binomial within six standard deviations."""
+    run = engine.Run(Stacks(cb.Bandit([cb.Constant(0.3)], [cb.Constant(0.6)]), 0, 0, [0]), [np.inf], rounds)
+    arms, *rest = thompson.state(1)
+    assert run.play(thompson.bells, USUAL, arms, *rest, np.random.default_rng(3)) == engine.LAST_ROUND
+    a, b, c, d = arms[:4, 0]
+    assert a + b == c + d == rounds + 2 and (a, c) == (int(a), int(c))
+    for successes, mean in ((a - 1, 0.3), (c - 1, 0.6)):
+        assert abs(successes - rounds * mean) < 6 * sqrt(rounds * mean * (1 - mean))
+
+
 # 4. What these tests would notice, and what they rest on.
 
 @pytest.mark.parametrize("fault", [*IN_CONTESTS, *IN_PULLS])
