@@ -77,6 +77,14 @@ def test_a_file_of_someone_else_is_left_alone_and_found_by_the_audit(house):
     assert content(house / "figures") == {**NEW, "mine.txt": "mine"}
 
 
+def test_an_edited_and_a_missing_file_are_found_by_the_audit(tmp_path):
+    publication.publish(stage(tmp_path / "1", {"a.svg": "a", "b.svg": "b", "c.svg": "c"}), tmp_path / "figures", {})
+    assert publication.audit(tmp_path / "figures") == []
+    (tmp_path / "figures" / "a.svg").write_text("edited")
+    (tmp_path / "figures" / "b.svg").unlink()
+    assert publication.audit(tmp_path / "figures") == ["a.svg", "b.svg"]
+
+
 def test_standins_neither_replace_nor_remove_real_files(tmp_path):
     folder = tmp_path / "figures"
     real = {"ads.svg": "real", "only_real.csv": "3", "x.csv": "1"}
