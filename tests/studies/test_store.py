@@ -74,6 +74,13 @@ def test_another_study_is_another_result(path, played, change):
     assert len(played) == 10
 
 
+def test_another_seed_is_another_result_on_the_same_bandit(path, played):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
+    for seed in (3, 4):
+        cb.simulate(POLICIES, **{**STUDY, "bandits": bandit, "seed": seed}, store=path)
+    assert len(played) == 10
+
+
 def test_a_run_that_is_not_allowed_its_rounds_is_not_looked_up(path, played):
     cb.simulate(POLICIES, **STUDY, store=path)
     with pytest.raises(RuntimeError, match="did not end within max_rounds = 10"):
