@@ -1,6 +1,7 @@
 """The table of planted errors: each can be planted, and each is left to a test that exists and says what is wrong."""
 
 import ast
+import importlib.util
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -58,3 +59,22 @@ def test_no_error_is_planted_twice_and_no_room_is_left_out():
     (ALL[0]._replace(tests="studies/test_pins.py::test_pins"), "is a pin"), (ALL[0]._replace(tests=""), "no test")])
 def test_a_fault_of_the_table_is_found(error, fault):
     assert isinstance(error, Error) and any(fault in each for each in faults(error))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("put", "expected"), [
+    ("3 * x", "caught"), ("x + x", "MISSED"), ("2 * y", "BROKEN"), ("2 *", "BROKEN"), ("missing.x", "BROKEN")])
+def test_what_becomes_of_an_error(tmp_path, monkeypatch, put, expected):
+    """It is caught by a test that fails, not by code that cannot run; the file is as before in the end."""
+    spec = importlib.util.spec_from_file_location("planting", Path(__file__).with_name("__main__.py"))
+    spec.loader.exec_module(planting := importlib.util.module_from_spec(spec))
+    monkeypatch.setattr(planting, "COMPILED", tmp_path / "numba")
+    for folder in ("numba", "lib", "tests"):
+        (tmp_path / folder).mkdir()
+    source = tmp_path / "lib/toy.py"
+    source.write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "tests/test_toy.py").write_text("import toy\n\ndef test_double():\n    assert toy.double(2) == 4\n")
+    before = source.read_text(), source.stat().st_mtime_ns
+    said, result = planting.plant(Error("toy.py", "2 * x", put, "test_toy.py::test_double", "a toy"), tmp_path)
+    assert result.startswith(expected), said
+    assert (source.read_text(), source.stat().st_mtime_ns) == before
