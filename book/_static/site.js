@@ -6,6 +6,7 @@ document.addEventListener("DOMContentLoaded", () => {
     button.className = "btn btn-sm code-switch";
     const set = open => {
       folded.forEach(each => each.open = open);
+      document.body.classList.toggle("all-code", open);
       button.textContent = open ? "hide all code" : "show all code";
       button.setAttribute("aria-pressed", open);
       try { localStorage.setItem("code", open ? "shown" : ""); } catch (error) { /* nothing is remembered */ }

@@ -169,6 +169,8 @@ def test_each_figure_of_a_chapter_stands_once_and_code_is_folded(name, tmp_path)
     assert all({"hide-input", "hide-cell"} & {*cell["metadata"]["tags"]} for cell in cells
                if cell["cell_type"] == "code")
     assert len({cell["id"] for cell in cells}) == len(cells)
+    plumbing = [cell for cell in cells if "plumbing" in cell["metadata"].get("tags", [])]
+    assert plumbing and not any(cell["outputs"] for cell in plumbing)
 
 
 def test_the_ledger_shows_every_row_with_its_claim_and_its_cell(book):

@@ -73,9 +73,11 @@ def _code(root, name, cell, told_below, shown):
     """A cell of code, folded, and the published figures that it has filed."""
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
-    prompt = folded(metadata.get("tags", [])) or "code"
-    metadata["tags"] = sorted({*metadata.get("tags", []), "hide-cell" if prompt == "solution" else "hide-input"}
-                              - {"parameters"})
+    tags = {*metadata.get("tags", [])}
+    prompt = folded(tags) or "code"
+    if "hide-input" in tags and not cell["outputs"]:
+        tags.add("plumbing")      # nothing to see, unless all code is shown
+    metadata["tags"] = sorted({*tags, "hide-cell" if prompt == "solution" else "hide-input"} - {"parameters"})
     metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": prompt}
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
