@@ -195,6 +195,7 @@ def outcomes(tmp_path_factory):
         path.write_text(path.read_text().replace('fault = \\"\\"', 'fault = \\"stderr\\"'))
         yield "stderr", Outcome(folder, *REFRESH)
 
+    tmp_path_factory.getbasetemp()      # made by the first who asks, and not by two at once
     with ThreadPoolExecutor(2) as pool:
         return dict(pair for lane in pool.map(lambda lane: list(lane()), (good, bad)) for pair in lane)
 
