@@ -31,7 +31,7 @@ def test_results_change_only_with_their_number(found):
     alike = pinned["versions"] == pins.versions()
     now, then = (each if alike else pins.decisions(each) for each in (found, pinned["pins"]))
     changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
-    assert not changed, "if this is meant, raise RESULTS in studies/keys.py and run tests/pins.py: it says what it is"
+    assert not changed, "new: run tests/pins.py; changed or gone, and meant so: raise RESULTS in studies/keys.py first"
     assert pinned["history"][str(RESULTS)] == pins.summary(pinned["pins"])
     same = len(pinned["history"]) - len(set(pinned["history"].values()))
     assert not same, "RESULTS was raised though no pin changed: pin what did"
