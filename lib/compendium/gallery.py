@@ -65,6 +65,8 @@ class Gallery:
     def __init__(self, notebook, output="", profile="", seed=0):
         self.notebook, self.output = notebook, Path(output) if output else None
         self.origin = json.dumps({"notebook": notebook, "profile": profile, "seed": seed})
+        # Where results at paper scale are: of this run if it files its own, else as committed.
+        self._published = self.output or Path("..") / "figures" / notebook
         self._story, self._brief = {"figures": {}, "findings": []}, None
         if self.output:
             self.output.mkdir(parents=True, exist_ok=True)
@@ -112,8 +114,8 @@ class Gallery:
 
     def brief(self):
         """Show the findings as published, at the head of a chapter; a run that files shows its own when it ends."""
-        path = Path("..") / "figures" / self.notebook / "story.json"
-        told = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not self.output else self._story
+        path = self._published / "story.json"
+        told = json.loads(path.read_text(encoding="utf-8")) if path.exists() else self._story
         self._brief = display(Markdown(_listed(told["findings"])), display_id=True)
 
     def finding(self, text, holds=True, shown=""):
@@ -145,7 +147,7 @@ class Gallery:
 
     def published(self, name):
         """The table `name` at paper scale: of this run if it files its tables, else as committed."""
-        path = (self.output or Path("..") / "figures" / self.notebook) / f"{name}.csv"
+        path = self._published / f"{name}.csv"
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
 
 
