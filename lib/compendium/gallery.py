@@ -37,10 +37,10 @@ def number(value):
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
-def png(fig, dpi=None, origin=""):
+def png(fig, origin=""):
     """The figure as PNG bytes in 96 colours, a third of the usual size; `origin` goes into its metadata."""
     raw, small, text = io.BytesIO(), io.BytesIO(), PngInfo()
-    fig.savefig(raw, format="png", dpi=dpi or fig.dpi)
+    fig.savefig(raw, format="png", dpi=fig.dpi)
     text.add_text("Description", origin)
     # No dithering: it would put noise into plain areas.
     pixels = Image.open(raw).convert("RGB").quantize(96, dither=Image.Dither.NONE)
@@ -93,7 +93,7 @@ class Gallery:
             fig.savefig(self.output / f"{name}.svg", metadata=quiet)
             # The layout is found; finding it again for each further picture would take most of the time.
             fig.set_layout_engine("none")
-            (self.output / f"{name}.png").write_bytes(png(fig, mpl.rcParams["savefig.dpi"], self.origin))
+            (self.output / f"{name}.png").write_bytes(png(fig, self.origin))
         if table is not None:
             counted = table.index.nlevels == 1 and list(table.index) == list(range(len(table)))
             require(counted or None not in table.index.names, f"index of table {name}", list(table.index.names),

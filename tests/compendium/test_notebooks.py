@@ -15,7 +15,7 @@ from compendium import preparation, project, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-LONGEST_CELL, LONGEST_LINE, LARGEST_FILE = 15, 110, 1_500_000
+LONGEST_CELL, LONGEST_LINE, LARGEST_FILE = 15, 110, 1_000_000
 
 
 def code(notebook):

@@ -49,7 +49,7 @@ CASTS = {
 POLICIES = {label: look for cast in CASTS for label, look in cast.items()}
 
 STYLE = {
-    "figure.dpi": 80, "savefig.dpi": 110, "figure.constrained_layout.use": True,
+    "figure.dpi": 80, "figure.constrained_layout.use": True,
     "font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9, "legend.fontsize": 8, "legend.frameon": False,
     "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.6, "lines.linewidth": 1.5,
