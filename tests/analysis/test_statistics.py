@@ -82,6 +82,13 @@ def test_median_interval_is_made_of_order_statistics():
     assert st.median(np.array([1.0, 2.0, 3.0])) == st.Interval(2.0, -np.inf, np.inf)
 
 
+@pytest.mark.parametrize("y, undecided", [([2.0, 2.0, 5.0, 8.0, 7.0], True), ([7.0, 8.0, 9.0, 9.0, 15.0], False)])
+def test_a_comparison_in_words_says_whether_the_mean_is_undecided(y, undecided):
+    said = str(st.compare([1.0, 2.0, 3.0, 4.0, 9.0], y, "mine", "theirs"))
+    assert said.startswith("mean of mine over theirs: 0.") and (", undecided; mine wins" in said) is undecided
+    assert ("wins 70% of 5" if undecided else "wins 100% of 5") in said
+
+
 def test_comparison_by_hand():
     x, y = np.array([1.0, 2.0, 3.0, 4.0, 9.0]), np.array([2.0, 2.0, 5.0, 8.0, 7.0])
     c = st.compare(x, y, "x", "y")

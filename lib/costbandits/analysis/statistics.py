@@ -90,7 +90,7 @@ class Comparison:
     Examples
     --------
     >>> print(cb.statistics.compare(np.arange(100.0), np.arange(100.0) + 10, "mine", "theirs"))
-    mine is better than theirs in 100% of 100 replications (ties half); its mean is 0.832 [0.814, 0.847] times as large
+    mean of mine over theirs: 0.832 [0.814, 0.847]; mine wins 100% of 100 replications (ties half, p = 1.6e-30)
     """
 
     a: str
@@ -105,8 +105,10 @@ class Comparison:
     p_value: float
 
     def __str__(self):
-        return (f"{self.a} is better than {self.b} in {self.improvement.estimate:.0%} of {self.replications:,} "
-                f"replications (ties half); its mean is {self.ratio} times as large")
+        undecided = ", undecided" * (self.difference.low <= 0 <= self.difference.high)
+        wins = f"{self.improvement.estimate:.0%} of {self.replications:,} replications"
+        return (f"mean of {self.a} over {self.b}: {self.ratio}{undecided}; "
+                f"{self.a} wins {wins} (ties half, p = {self.p_value:.2g})")
 
     @property
     def decisive(self) -> float:

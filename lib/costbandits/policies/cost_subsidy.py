@@ -447,7 +447,7 @@ class CSTS(_Subsidy):
     Parameters
     ----------
     alpha : float
-        The subsidy factor, in [0, 1).
+        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
     posterior : {"beta", "gaussian"}
         Beta(1, 1) priors, where a fractional reward x becomes a Bernoulli trial with probability x; or a normal law
         around the mean with variance 1/n (Theorem 1).
@@ -493,7 +493,7 @@ class CSETC(_Subsidy):
     Parameters
     ----------
     alpha : float
-        The subsidy factor, in [0, 1).
+        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
     exploration_pulls : int, optional
         tau; by default (T/K)^(2/3) to the nearest integer (`exploration`).
     costs : {"known", "unknown"}

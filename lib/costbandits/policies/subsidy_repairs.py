@@ -122,7 +122,7 @@ class CSElimination(_Subsidy):
     Parameters
     ----------
     alpha : float
-        The subsidy factor, in [0, 1).
+        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
     delta : float, optional
         Costs of two arms differ by at most delta times as much as their mean rewards, if that is known; above 0. Then
         C = min(delta alpha, c_max - c_min) stands in tau, else C = c_max - c_min.
@@ -245,7 +245,7 @@ class CSVOI(_Subsidy):
     Beta(1, 1) posteriors, their differences taken as normal. Another arm is pulled instead if the rounds left, times
     what one more look at it takes off the default's expected loss, exceed what its pull loses more; the arm for which
     the difference is largest. It weighs a unit of quality like a unit of cost, and has no parameter but `alpha`, the
-    subsidy factor, in [0, 1).
+    subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
 
     A choice takes K^2 steps, and rounds cannot be skipped: each pull moves all losses, each round the value of a look,
     and no bound of these is known that would hold for a block of pulls.
