@@ -64,14 +64,15 @@ check: $(READY)  ## the fast part of it, about a minute: ruff, and the tests tha
 mutants: $(READY)  ## plant errors in copies of the library, one at a time: does a test catch each? half an hour or more
 	$(PY) tests/mutants $(ONLY)
 
-# Compiled lines are not seen: those tests that play them in plain Python, in a process of its own, run them for this.
-coverage: $(READY)  ## which lines of the library the tests run: refused below 95 %; some minutes
+# Compiled lines are not seen: some tests play them in plain Python by themselves, others are run once more for this.
+coverage: $(READY)  ## which lines of the library the tests run: refused below 95 %; half an hour
 	@rm -rf $(BUILD)/coverage && mkdir -p $(BUILD)/coverage
-	$(PY) -m coverage run -m pytest $(SPREAD) -m "not slow and not browser" tests
-	$(PY) -m coverage run -m pytest $(SPREAD) -m slow -k "$(PLAIN)" tests
+	$(MEASURED) $(SPREAD) tests
+	NUMBA_DISABLE_JIT=1 $(MEASURED) $(SPREAD) -m "not slow" -k "$(PLAIN)" tests/theory tests/policies
 	@$(PY) -m coverage combine --quiet && $(PY) -m coverage report
 
-PLAIN = plain_python or without_the_compiler or without_compilation or not_compiled
+MEASURED = COVERAGE_FILE="$(CURDIR)/$(BUILD)/coverage/data" $(PY) -m coverage run -m pytest
+PLAIN = by_hand or optimum or knapsack or pull_for_pull
 
 deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
 	@$(PY) -m compendium.report
