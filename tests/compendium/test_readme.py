@@ -73,7 +73,8 @@ def test_commands_are_those_of_the_makefile():
 @pytest.mark.slow
 def test_the_examples_run(capsys):
     examples = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", TEXTS["README.md"], re.M | re.S)
-    wanted = [r"[\d,]{17,} rounds, a regret of [\d,]+\n", r"\d\.\d+ \[\d\.\d+, \d\.\d+\]\n"]
+    wanted = [r"[\d,]{17,} rounds, a regret of [\d,]+\n",
+              r"mean of mine over ω-UCB: \d\.\d+ \[\d\.\d+, \d\.\d+\]; mine wins .*\n"]
     for example, answer in zip(examples, wanted, strict=True):
         exec(example, {})
         assert re.fullmatch(answer, capsys.readouterr().out)
