@@ -58,6 +58,7 @@ def ticks(ax):
     return any(label.get_visible() and label.get_text() for label in ax.get_xticklabels(which="both"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "columns", "lowest"), [
     (1, 1, [0]), (1, 3, [0]), (3, 3, [0, 1, 2]), (4, 3, [1, 2, 3]), (5, 3, [2, 3, 4]), (6, 3, [3, 4, 5]),
     (4, 2, [2, 3]), (3, 1, [2])])

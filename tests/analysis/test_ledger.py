@@ -91,6 +91,7 @@ def test_needed_replications_of_a_largest_ratio():
     assert UNIT.needed(largest, 1000) == pytest.approx(1000 * (0.3 / 0.2) ** 2)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0.1, 3), st.floats(0, 2), st.floats(0, 2), st.integers(10, 1000)), min_size=1,
                 max_size=5))
 def test_undecided_needs_more_replications_than_there_are(drawn):

@@ -65,6 +65,7 @@ def imported():
                 yield here, there
 
 
+@pytest.mark.slow
 def test_the_picture_is_that_of_the_imports():
     assert drawn() == set(imported())
 

@@ -40,6 +40,7 @@ def placed(sample, folder, monkeypatch):
     return module
 
 
+@pytest.mark.slow
 def test_a_policy_from_its_rule_to_its_transcription(tmp_path, monkeypatch):
     rule, by_hand, literal = (sample for sample in SAMPLES if "toy" in sample)
     toy = placed(rule, tmp_path, monkeypatch)
@@ -73,6 +74,7 @@ def test_a_claim_is_one(tmp_path):
     assert claim.id not in cb.ledger.load(ROOT / sample.partition("\n")[0].removeprefix("# "))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [sample for sample in SAMPLES if sample.startswith("import")])
 def test_what_a_notebook_does(sample, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)

@@ -393,6 +393,7 @@ def test_a_run_that_is_ended_leaves_no_process_and_no_file_of_its_kernel(tmp_pat
     assert connection.is_relative_to(folder / "build/stage/toy") and connection.exists() == (number == signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_an_interrupt_kills_the_kernel_once_and_waits_for_what_is_left(tmp_path, monkeypatch):
     kills, killed, ended = [], threading.Event(), threading.Event()
     monkeypatch.setattr(execution.Kernel, "kill", lambda self: (kills.append(1), killed.set()))
@@ -534,6 +535,7 @@ def test_a_package_that_the_page_needs_is_missed_before_any_work(executed, monke
     assert missing in said and "Traceback" not in said and not list(executed.glob("build/stage/*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.write_text", "tempfile.mkdtemp", "os.replace"])
 def test_a_full_disk_is_one_error_and_overwrites_nothing(executed, monkeypatch, capsys, call):
     before = files(executed / "figures")
@@ -564,6 +566,7 @@ def test_without_the_real_data_the_published_story_stays(executed, made, told):
     assert (folder / "story.json").read_text() == told and publication.audit(folder) == []
 
 
+@pytest.mark.slow
 def test_a_publication_that_stops_half_way_says_so(executed, monkeypatch, capsys):
     replace, calls = os.replace, []
 

@@ -28,6 +28,7 @@ def runs():
     return {label: rng.exponential(size=(20, 8)).cumsum(axis=1) + 1 for label in ("ω-UCB 1/4", "m-UCB", "mine")}
 
 
+@pytest.mark.slow
 def test_files_are_byte_identical_and_carry_their_origin(tmp_path, runs):
     for folder in ("one", "two"):
         gallery = Gallery("omega_ucb", str(tmp_path / folder), "paper", 3)

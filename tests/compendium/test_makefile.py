@@ -139,6 +139,7 @@ def test_what_all_depends_on(project, name, again):
     assert found == ([] if again is None else [COMPENDIUM, *again])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [
     replaced("2 * x", "3 * x"), replaced("2 * x", "2 * x +"), edit(c0_source="# Title\n\nMore."),
     edit(c1_source="x = 2"), edit(c1_metadata={"alt": "Another line"}),
@@ -149,6 +150,7 @@ def test_a_change_of_what_matters_runs_again(project, changed):
     assert ONE in works_again(project, changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [
     replaced("Twice x", "Two times x"), replaced("A module", "A little module"), replaced("# exactly", "# no more"),
     replaced("\n\n\ndef", "\n\ndef"), edit(c1_outputs=[new_output("stream", text="1")], c1_execution_count=7),
@@ -168,6 +170,7 @@ def test_two_notebooks_at_a_time_look_once_and_a_dry_run_writes_nothing(project)
     assert said.count("inputs.py") == 1
 
 
+@pytest.mark.slow
 def test_all_runs_again_when_the_data_comes_or_goes_or_the_figures_are_gone(project):
     make(project, "all", "PY=./py")
     asked(project)
@@ -181,6 +184,7 @@ def test_all_runs_again_when_the_data_comes_or_goes_or_the_figures_are_gone(proj
     assert asked(project) == [COMPENDIUM, TWO]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["README.md", "figures/one/manifest.json", "figures/deep/two/manifest.json"])
 def test_the_compendium_follows_what_it_reads_and_is_made_again_if_it_is_gone(project, change):
     make(project, "all", "PY=./py")
@@ -198,6 +202,7 @@ def test_the_compendium_follows_what_it_reads_and_is_made_again_if_it_is_gone(pr
             (project / made).unlink()
 
 
+@pytest.mark.slow
 def test_deep_runs_the_studies_and_a_long_test_once_and_leaves_all_alone(project):
     assert make(project, "-j2", "deep", "PY=./py")[0] == 0
     assert asked(project) == [COMPENDIUM, THOMPSON, DEEP]
@@ -217,6 +222,7 @@ def test_deep_runs_the_studies_and_a_long_test_once_and_leaves_all_alone(project
     assert asked(project) == [COMPENDIUM, DEEP]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "again"), [
     ("tests/policies/test_thompson.py", [THOMPSON]), ("tests/reference.py", [THOMPSON]),
     ("requirements.lock", [THOMPSON, DEEP]), ("lib/costbandits/engine/c.py", [THOMPSON, DEEP]),
@@ -230,6 +236,7 @@ def test_what_deep_depends_on(project, name, again):
     assert asked(project) == [COMPENDIUM, *again]
 
 
+@pytest.mark.slow
 def test_the_long_test_follows_files_that_are_there(tmp_path):
     subprocess.run([sys.executable, "lib/compendium/inputs.py", tmp_path], cwd=ROOT, check=True)
     files = dict(line.split() for line in (tmp_path / "test_thompson").read_text().splitlines())
@@ -258,6 +265,7 @@ def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
     assert asked(project) == [COMPENDIUM, ONE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "profile"), [("all", "paper"), ("quick", "quick"), ("deep", "deep")])
 def test_a_second_make_that_is_refused_hides_no_edit(project, target, profile):
     """The first one's run waits until a file `go` is there; the second one's is refused, as by the run's lock."""

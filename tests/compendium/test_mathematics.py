@@ -63,6 +63,7 @@ def test_the_style_brings_its_font():
     assert 100_000 < len(font[1]) < 500_000 and base64.b64decode(font[1])[:4] == b"wOFF"
 
 
+@pytest.mark.slow
 def test_the_font_is_the_same_each_time_and_holds_the_letters_of_formulas():
     made = mathematics.font()
     assert mathematics.font.__wrapped__() == made

@@ -78,11 +78,13 @@ def test_pictures_are_there_and_links_need_no_folder():
     assert all(link.startswith("https://") for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)]+)\)", BODY))
 
 
+@pytest.mark.slow
 def test_every_number_is_that_of_the_committed_results():
     assert filled(TEXT) == TEXT, "`make paper` mends it"
     assert len(paper.NUMBER.findall(TEXT)) > 20 and set(typed(BODY)) == TOLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), [
     (r"\d+(?=<!-- claims)", "999"), (r"\S+(?=<!-- rounds)", "1"), (r"(?<=\| ω-UCB \| )\d+", "999")])
 def test_a_planted_number_is_noticed_and_mended(old, new):

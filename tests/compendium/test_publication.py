@@ -129,6 +129,7 @@ def die_at(step, work):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("following", ["the same", "a run without data"])
 def test_killed_before_every_step_each_file_is_old_or_new_and_the_next_publication_completes(tmp_path, following):
     new = stage(tmp_path / "new", NEW)
@@ -154,6 +155,7 @@ def test_killed_before_every_step_each_file_is_old_or_new_and_the_next_publicati
     assert step > 20 and states == {"old a", "new a"}
 
 
+@pytest.mark.slow
 def test_killed_while_completing_it_completes_the_next_time(house):
     folder = house / "figures"
     for step in itertools.count():

@@ -429,6 +429,7 @@ def test_committed_rows_are_those_of_the_notebook_s_ledgers(name):
     assert differing_rows(rows_of(name), ledger.read(ROOT / "figures" / name / "ledger.csv")) == []
 
 
+@pytest.mark.slow
 @PER_PAPER
 def test_committed_rows_and_the_notebook_judge_the_same_claims(name):
     assert differing_ids(rows_of(name), cells_of(name), claims_of(name)) == []
@@ -439,6 +440,7 @@ def test_committed_rows_are_from_cells_of_the_committed_notebook(name):
     assert strange_cells(rows_of(name), cells_of(name)) == [], "`make all` brings the ledger in line with the notebook"
 
 
+@pytest.mark.slow
 @PER_PAPER
 def test_what_does_not_hold_was_checked_twice(name):
     assert unchecked(rows_of(name), claims_of(name)) == [], "second_check is missing, see the head of the claims"
@@ -457,6 +459,7 @@ def test_committed_files_are_from_the_code_of_the_committed_notebook(manifest):
     assert publication.audit(manifest.parent) == []
 
 
+@pytest.mark.slow
 def test_the_readme_and_the_report_are_up_to_date():
     assert made_book.stale(ROOT, made_book.made(ROOT)[0]) == [], "`make all` mends it"
     assert (ROOT / "REPRODUCTION.md").stat().st_size < 1_000_000
@@ -506,6 +509,7 @@ def test_a_changed_verdict_is_noticed(rows):
             assert any(fault.startswith(f"{row.id}, ") for fault in faults), (number, verdict)
 
 
+@pytest.mark.slow
 def test_a_missing_claim_is_noticed(rows):
     without = rows[rows.id.str.rstrip("abcdef") != "K8"]
     assert missing_numbers(without, "kube") == [8]

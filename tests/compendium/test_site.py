@@ -181,6 +181,7 @@ def test_the_ledger_shows_every_row_with_its_claim_and_its_cell(book):
         assert f"notebooks/{row.notebook}.html#cell-id=" in line, row.id
 
 
+@pytest.mark.slow
 def test_a_second_check_is_shown_where_there_is_one(book):
     def shown(check):
         claims = {id: dataclasses.replace(claim, second_check=check) for id, claim in book.claims.items()}

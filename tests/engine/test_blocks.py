@@ -54,6 +54,7 @@ def never(ends):
 
 # --- the same pulls
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [1, 2, 10, 100])
 @pytest.mark.parametrize("rule", RULES)
 def test_blocks_change_nothing(rule, K):
@@ -78,6 +79,7 @@ FREE = {"free": [(B(0.5), C(0.0)), (B(0.9), C(0.0)), (B(0.9), C(1.0))],
         "rarely free": [(B(0.5), B(0.02)), (B(0.5), B(0.02)), (B(0.5), B(1))]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_ties_and_extreme_laws(rule):
     if rule.endswith(", costs"):
@@ -90,6 +92,7 @@ def test_ties_and_extreme_laws(rule):
         assert agree(RULES[rule], bandit, np.array(BORDERS[:18], float)) and agree(RULES[rule], bandit, [1500.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [1, 2, 10, 100])
 def test_hard_budgets(K):
     """Fractional KUBE and KL-UCB, whose costs are known, to the last affordable pull."""
@@ -128,6 +131,7 @@ def test_any_bernoulli_arms(K, seed, rule, due, rounds, chances):
     assert agree(RULES[rule], bandit, *end, seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["omega 1/4", "omega* 1/4", "m", "UCB-B2", "UCB1"])
 @pytest.mark.parametrize("laws", ["counted", "typed"])
 def test_a_run_cut_anywhere_is_the_same(rule, laws):
@@ -148,6 +152,7 @@ def test_a_run_cut_anywhere_is_the_same(rule, laws):
 
 # --- sums that only grow
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ([-1, 1], [-1, 0], [-0.5, 2]))
 def test_negative_outcomes_are_pulled_one_by_one(values):
     """A block whose rewards or costs go up and down may have been left before its end."""
@@ -178,6 +183,7 @@ def honest(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 BROKEN = {"rises with n": 1.0, "squares": 2.0, "falls with the mean reward": 3.0, "rises with the mean cost": 4.0}
 
 
+@pytest.mark.slow
 def test_a_promise_that_holds():
     policies = {name: cb.IndexPolicy(honest, (0.0,), monotone=regular, regular=regular)
                 for name, regular in (("blocks", True), ("full", False))}
@@ -239,6 +245,7 @@ def histories(rng, count):
     return [np.sort(found), np.sort(found)[::-1], found, found][rng.integers(4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_no_index_falls_below_the_bound_within_a_block(rule):
     """Whatever was seen before, whatever comes, in the worst order, too: rewards at the end, costs at the beginning."""
@@ -284,6 +291,7 @@ def often(arm, steps, due, slots=16):
     return told, sums[:, arm], made
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(arm=st.integers(0, MANY.K - 1), slots=st.sampled_from([1, 16]),
        steps=st.lists(st.tuples(st.one_of(st.integers(0, 3000), st.sampled_from([63, 64, 65, 128, 4096])),

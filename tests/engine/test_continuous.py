@@ -84,6 +84,7 @@ def fits(x, law):
     return chance(x, edges, law.cdf(edges)) > RISK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a, b", SHAPES)
 def test_a_beta_follows_its_law(a, b):
     x, law = betas(a, b, KEY, 0, N // 64).ravel(), stats.beta(a, b)
@@ -113,6 +114,7 @@ def together(x, y):
     return stats.chisquare(np.bincount(16 * i + j, minlength=256)).pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a, b", [(0.3, 2.0), (0.5, 0.5), (1.0, 1.0), (2.0, 5.0)])
 def test_successive_betas_and_those_of_two_streams_are_independent(a, b):
     x, y = (stats.beta(a, b).cdf(betas(a, b, KEY, stream, N // 64)) for stream in (1, 2))
@@ -128,6 +130,7 @@ def test_the_squeeze_is_a_bound():
             assert refused(d, w) >= -expm1(log_kept(d, w)) - 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw, law, ends", [(normals, stats.norm(), continuous.X),
                                              (exponentials, stats.expon(), continuous.EXP_X)])
 def test_a_ziggurat_follows_its_law_to_the_tails(draw, law, ends):
@@ -172,6 +175,7 @@ def test_the_quantile_inverts_the_cdf(z):
     assert quantile(p) == pytest.approx(exact, rel=2e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [(0, 1, -1, 3), (15, 7.5**0.5, 0, 30), (0, 1, 5, 9), (0, 1, -9, -5), (0.5, 0.1, 0, 1),
                                   (0, 1, 36.5, 37), (3, 2, -71, -70.5), (0, 1, -50, 50), (0, 1e-3, 0.01, 1),
                                   (1, 1e5, 0, 1)])
@@ -235,6 +239,7 @@ def test_without_compilation_the_same_bits_come_out(name, args):
         np.testing.assert_array_equal(*states)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, compiled", [("normal", normals), ("exponential", exponentials), ("tail", tails)])
 def test_without_compilation_the_ziggurats_give_the_same_bits(name, compiled):
     state, size = np.empty(4, np.uint64), 30_000            # some of them in the tail

@@ -168,12 +168,14 @@ def test_binomial_counts_have_their_law():
         assert fits(sample, stats.binom(N, p)) > LEVEL / len(TRIALS), (N, p)
 
 
+@pytest.mark.slow
 def test_hypergeometric_counts_have_their_law():
     for total, marked, drawn in SPLITS:
         sample = draws(hypergeometrics, total, marked, drawn, n=200_000)
         assert fits(sample, stats.hypergeom(total, marked, drawn)) > LEVEL / len(SPLITS), (total, marked, drawn)
 
 
+@pytest.mark.slow
 def test_huge_counts_have_their_law():
     """Mean, variance and (Kolmogorov-Smirnov) the normal limit, whose own error of 1e-6 or less cannot be seen.
 
@@ -196,6 +198,7 @@ def test_huge_counts_have_their_law():
         assert min(p_values) > LEVEL / (3 * len(cases)), (parameters, p_values)
 
 
+@pytest.mark.slow
 def test_no_part_of_a_law_is_cut_off():
     """Few cells and many draws: proposals 3 % too narrow would thin out the law at 1.4 standard deviations."""
     n = 4_000_000
@@ -224,6 +227,7 @@ def of_size(most):
         lambda k: min(max(k, 0), most))
 
 
+@pytest.mark.slow
 @given(data=st.data(), key=st.integers(0, 2**64 - 1))
 def test_hypergeometric_counts_are_possible(data, key):
     total = data.draw(of_size(2**62))
@@ -246,6 +250,7 @@ def test_binomial_counts_are_possible(N, p, key):
 
 # --- arrangements
 
+@pytest.mark.slow
 @given(parts=st.lists(st.integers(0, 64), min_size=0, max_size=31), key=st.integers(0, 2**64 - 1))
 def test_arrangements_keep_their_counts(parts, key):
     """And they write to a column of a table without touching its neighbours."""
@@ -264,6 +269,7 @@ PATTERNS = [((63, 1), range(64)), ((1, 63), range(64)), ((62, 2), (0, 1, 5, 40, 
             ((10, 10, 10, 34), (7, 8, 9)), ((2,) * 32, (0, 63)), ((33,) + (1,) * 31, (3, 40))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given, watched", PATTERNS)
 def test_all_arrangements_are_equally_likely(given, watched):
     """Chi-square of what stands at a few positions, against the number of arrangements of the rest."""
@@ -300,5 +306,6 @@ def outcomes():
     return found
 
 
+@pytest.mark.slow
 def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_counts", "m.outcomes()") == outcomes()

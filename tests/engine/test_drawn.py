@@ -63,6 +63,7 @@ def in_memory(run, arm, column):
             for p, lv in zip(places, level, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", range(3))
 def test_nothing_is_drawn_that_no_decision_needs(instance):
     run, policy = played(instance, 10**6)

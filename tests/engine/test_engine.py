@@ -23,6 +23,7 @@ def same_runs(policy, bandit, marks, seed=0):
     return same_record(lazy[1], full[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [1, 2, 10, 60])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_lazy_is_full_scan(family, K):

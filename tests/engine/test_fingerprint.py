@@ -80,6 +80,7 @@ def digests(source=SOURCE):
     ("def helper", "\n\n# moved down\n\ndef helper"),
     ("return (reward + shift * t) / n + params[0]", "return ((reward + shift * t) / n\n                + params[0])"),
 ])
+@pytest.mark.slow
 def test_words_and_layout_change_nothing(old, new):
     assert SOURCE.count(old) == 1
     assert digests(SOURCE.replace(old, new)) == digests()
@@ -98,6 +99,7 @@ def test_words_and_layout_change_nothing(old, new):
     ("support = (0.0, 1.0)", "support = (0.0, 2.0)", "law"),
     ("rule = staticmethod", "monotone = False\n    rule = staticmethod", "class"),
 ])
+@pytest.mark.slow
 def test_what_decides_results_changes_the_digest(old, new, changed):
     assert SOURCE.count(old) == 1
     before, after = digests(), digests(SOURCE.replace(old, new))
@@ -124,6 +126,7 @@ def test_a_helper_behind_a_wrapper_counts(wrapper):
         assert digests(source.replace(old, new))["function"] != before
 
 
+@pytest.mark.slow
 def test_another_case_of_a_dispatched_helper_counts():
     def of(result):
         source = ("import functools\n" + SOURCE.replace("def helper", "@functools.singledispatch\ndef helper")

@@ -190,5 +190,6 @@ def sampled():
         return digest(*found)
 
 
+@pytest.mark.slow
 def test_the_same_bits_in_plain_python():
     assert in_plain_python("test_keyed", "m.sampled()") == sampled()

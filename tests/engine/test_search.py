@@ -72,6 +72,7 @@ def fault(kind, K, rounds, seed, stray=0.0, levels=3, functions=engine, play=com
                 params, stray)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 64, 100, 1000])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_is_a_full_scan(kind, K):
@@ -79,6 +80,7 @@ def test_the_search_is_a_full_scan(kind, K):
         assert fault(KINDS[kind], K, K + 2000, seed, levels=1 + seed % 3 * 40) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 9, 100])
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_arms_may_be_pulled_if_the_search_is_told(kind, K):
@@ -127,10 +129,12 @@ def caught(error):
                    for stray in (0.0, 0.2) for kind in KINDS.values())
 
 
+@pytest.mark.slow
 def test_not_compiled_it_is_the_same():
     assert not caught(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_planted_error_is_caught(error):
     assert caught(error)
@@ -141,6 +145,7 @@ def known(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return constant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(3))
 def test_an_index_that_is_not_a_number_is_reported(place):
     constant = np.zeros(3)
@@ -149,6 +154,7 @@ def test_an_index_that_is_not_a_number_is_reported(place):
                               np.empty(0), 10) == -1
 
 
+@pytest.mark.slow
 def test_a_first_search_by_hand():
     search, tree, arms = engine.new_search(3)
     constant = np.array([1.0, 3.0, 2.0])

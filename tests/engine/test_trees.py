@@ -120,6 +120,7 @@ SCRIPTS = st.lists(st.tuples(st.integers(0, ARMS.K - 1), SIZES, st.booleans()), 
 
 # --- one and the same sequence
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(scripts=st.lists(SCRIPTS, min_size=1, max_size=2), slots=st.sampled_from([1, 2, 16, 256]))
 def test_a_stack_is_the_same_however_it_is_read(truth, scripts, slots):
@@ -159,6 +160,7 @@ def test_roots_lie_side_by_side():
             [(0, 64), *((64 << level, 64 << level) for level in range(6))]
 
 
+@pytest.mark.slow
 def test_sums_do_not_depend_on_how_pulls_were_cut(truth):
     """To the last bit, though 0.1 and 0.7 have no exact sums, and at every number of pulls."""
     for n in [*range(60, 70), 127, 128, 129, 200, 640, 1000, 4095, 4096, 4097]:
@@ -332,6 +334,7 @@ def test_big_blocks(level):
     assert np.array_equal(whole[:, :, :, 0], found.sum(axis=3))         # the root is what its parts sum to
 
 
+@pytest.mark.slow
 def test_the_far_end():
     """The last root that ends below 2**61 is read to its end, and a leaf after it; none of these is kept."""
     made, sizes = Stacks(SPLIT, 0, 0, [0, 1], 4), [LEAF << i for i in range(53, -1, -1)]
@@ -346,6 +349,7 @@ def test_the_far_end():
     assert n.tolist() == [2**61 + 2 * LEAF] * 2 and not outcomes.kept[:, [trees.NODE, trees.LEFT]].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf", [0, 1, 4, 2**20])
 def test_a_leaf_is_a_random_arrangement(leaf):
     """A single success is anywhere, two are at all distances; over the border to the next leaf it is the same."""
@@ -459,5 +463,6 @@ def everything():
         return digest(*parts, made.pairs(0, 300), made.pairs(3, 300))
 
 
+@pytest.mark.slow
 def test_the_same_bits_in_plain_python():
     assert in_plain_python("test_trees", "m.everything()") == everything()

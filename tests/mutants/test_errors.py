@@ -40,6 +40,7 @@ def faults(error):
         yield "has no test or no reason"
 
 
+@pytest.mark.slow
 def test_every_error_can_be_planted_and_has_its_tests():
     assert [(error.file, fault) for error in ALL for fault in faults(error)] == []
 

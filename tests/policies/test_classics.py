@@ -72,6 +72,7 @@ def test_the_law_of_the_pulls(rule, case):
         assert chains.p_value(pulls, expected) > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
 @pytest.mark.parametrize("case", CASES)
 def test_without_exploring_it_is_the_greedy_scan(case, rule):
@@ -113,6 +114,7 @@ def test_checkpoints_change_nothing(rule, bandit):
         assert np.array_equal(many.spent[:, :, 19::20], few.spent)
 
 
+@pytest.mark.slow
 def test_the_number_of_exploring_rounds():
     """In 1e12 rounds; 5 standard deviations of a sum of independent draws: a false alarm once in a million each."""
     bandit = cb.Bandit([cb.Constant(1.0), *[cb.Constant(0.0)] * 9], [cb.Constant(1.0)] * 10)
@@ -124,6 +126,7 @@ def test_the_number_of_exploring_rounds():
         assert abs(others - mean) < 5 * np.sqrt(mean) + 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.9, 0.2, 0.003])
 def test_candidates_come_at_their_rate(rate):
     """The wait is geometric, cut off at the end of the stretch: a false alarm once in a million."""
@@ -144,6 +147,7 @@ def everything(**options):
     return digest(*(getattr(runs, name) for runs in every for name in ("pulls", "rounds", "spent", "reward")))
 
 
+@pytest.mark.slow
 def test_the_same_bits_in_plain_python():
     assert in_plain_python("test_classics", "m.everything()") == everything() == everything(n_jobs=2)
 

@@ -278,6 +278,7 @@ SMALL = [random_bandit(seed, K, make) for seed, (K, make) in
          enumerate([(2, bernoulli), (3, beta), (5, bernoulli), (4, beta), (5, beta)])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", ["known", "unknown"])
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_ucb_round_for_round(alpha, costs):
@@ -288,6 +289,7 @@ def test_ucb_round_for_round(alpha, costs):
     assert met == {"some infeasible", "tie", "not the cheapest of all"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", ["known", "unknown"])
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -301,6 +303,7 @@ def test_ts_round_for_round(alpha, posterior, costs):
     assert ("empty" in met) == (alpha > 0 and posterior == "gaussian")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", ["known", "unknown"])
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_etc_round_for_round(alpha, costs):
@@ -313,6 +316,7 @@ def test_etc_round_for_round(alpha, costs):
     assert met >= {"some infeasible", "tie", "not the cheapest of all"}
 
 
+@pytest.mark.slow
 def test_committing_once_round_for_round():
     met, chosen = set(), set()
     for alpha in ALPHAS:
@@ -341,6 +345,7 @@ PAIRS = {"poor": (beta([0.3, 0.9, 0.1, 0.3], [0.25, 0.5, 0.25, 0.25]), 5000, 0.5
          "far ahead": (fixed([0.372, 0.875, 0.9], [0.0, 0.5, 0.4]), 60_000, 0.3, {"far ahead", "lost", "the best"})}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairwise_elimination_round_for_round(name):
     bandit, T, alpha, events = PAIRS[name]
@@ -372,6 +377,7 @@ FAULTS = [(cb.CSUCB, LiteralUCB, {"alpha": 0.1}, ["log t", "no cap", "last of eq
           (cb.CSETC, LiteralETC, {"alpha": 0.1, "costs": "unknown"}, ["mean costs", "no floor", "last of equals"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "player", "reading", "fault"),
                          [(*case, fault) for *case, faults in FAULTS for fault in faults])
 def test_a_wrong_policy_is_found_out(policy, player, reading, fault):
@@ -386,6 +392,7 @@ def test_a_wrong_policy_is_found_out(policy, player, reading, fault):
     assert parted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "name"), [("four ahead", "far ahead"), ("whole b", "good"), ("wide", "poor"),
                                              ("survivor", "poor")])
 def test_a_wrong_pairwise_elimination_is_found_out(fault, name):
@@ -620,6 +627,7 @@ def test_neither_workers_nor_company_change_a_bit():
         assert all(np.array_equal(getattr(alone, name)[0], getattr(runs, name)[i]) for name in FIELDS)
 
 
+@pytest.mark.slow
 def test_checkpoints_are_rounds_and_change_nothing():
     runs = cb.simulate({**EVERYONE, "UCB1": cb.UCB1(), "BTS": cb.BTS()}, **STUDY, checkpoints=1000)
     assert (runs.rounds == np.arange(1, 1001)).all() and (runs.pulls.sum(axis=-1) == runs.rounds).all()

@@ -30,6 +30,7 @@ RATIOS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RATIOS)
 def test_largest_ratio_by_hand(case):
     r, c, d, expected = RATIOS[case]
@@ -90,6 +91,7 @@ def state(drawn):
     return n, round(n * r), max(round(n * c), 1), n * exp(min(room, 42 - log(n))) if n < 10**9 else 2.0 * n, plus
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(states)
 @example((1000, 0.999, 0.999, 1.0, False))

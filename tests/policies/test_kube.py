@@ -166,6 +166,7 @@ def test_pull_for_pull(label):
     assert draws > 200
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), K=st.integers(1, 12), budget=st.floats(0.1, 400), low=st.floats(0.05, 5),
        spread=st.floats(0, 20), label=st.sampled_from(sorted(LITERAL)))
@@ -257,6 +258,7 @@ def test_epsilon_first_by_sweeps(case, epsilon):
                 assert np.allclose(runs[0].record.noted[name], runs[1].record.noted[name], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", POLICIES)
 def test_checkpoints_change_nothing(label):
     for bandit, _ in CASES.values():
@@ -266,6 +268,7 @@ def test_checkpoints_change_nothing(label):
         assert np.array_equal(many.spent[:, :, 19::20], few.spent)
 
 
+@pytest.mark.slow
 def test_a_trillion_is_spent_to_the_last_unit():
     """Costs of whole numbers: whatever the blocks, less than the smallest cost is left, and nothing is overspent."""
     for seed in range(3):
@@ -294,6 +297,7 @@ def everything(**options):
     return digest(*(getattr(runs, name) for runs in every for name in ("pulls", "rounds", "spent", "reward")))
 
 
+@pytest.mark.slow
 def test_the_same_bits_in_plain_python():
     assert in_plain_python("test_kube", "m.everything()") == everything() == everything(n_jobs=2)
 
@@ -351,6 +355,7 @@ def test_epsilon_too_small_is_told_not_raised():
 EVERYONE = {**POLICIES, **UNIT, **INDICES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", EVERYONE)
 def test_the_budget_is_never_exceeded(label):
     """And at the end no arm is affordable, whatever the policy, the costs and the budget."""
@@ -491,6 +496,7 @@ def test_knapsack_regret_needs_a_hard_budget():
         cb.regret.knapsack(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", POLICIES)
 def test_no_policy_expects_more_than_the_optimum(label):
     runs = cb.simulate({label: POLICIES[label]}, FAMILY, cb.HardBudget(60), 200)

@@ -152,6 +152,7 @@ def paths(family, d, seed=0, budget=25.0):
                             for label, policy in POLICIES.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [linear.FEW, 0])
 @pytest.mark.parametrize("d", [2, 3, 4, 5])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -235,6 +236,7 @@ def on_the_boundary(rng, A, centre, eps, size):
 
 
 # With the printed radius nearly all arms have the value 1 / lambda; in two dimensions not all.
+@pytest.mark.slow
 @pytest.mark.parametrize(("label", "d"), [(label, d) for label in POLICIES for d in (2, 3, 5)
                                           if "printed" not in label or (label, d) == ("printed .3", 2)])
 def test_the_chosen_arm_attains_the_maximum_over_arms_and_balls(label, d):
@@ -315,6 +317,7 @@ def settled(run):
     return arms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", POLICIES)
 @pytest.mark.parametrize("kind", ["cloud", "cube", "twins", "small", "axes"])
 def test_contenders_change_not_a_bit(kind, label, monkeypatch):
@@ -411,6 +414,7 @@ def errors(policy, bandit, budget):
             "estimates": max(np.abs(arms[0] - p).max(), np.abs(arms[1] - q).max())}, run.state.now.rounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [cb.CB(), cb.BudgetCB(), cb.BudgetCB(radius="printed"), cb.BudgetCB(ridge=10.0),
                                     cb.BudgetCB(ridge=1e-4), cb.BudgetCB(ridge=1e-5), cb.CB(ridge=1e-5),
                                     cb.BudgetCB(radius="determinant"), cb.BudgetCB(ridge=1e-4, radius="determinant")])

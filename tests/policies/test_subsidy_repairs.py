@@ -134,6 +134,7 @@ class LiteralVOI(Literal):
 CASES = [(POOR, 2500), (bernoulli([0.9, 0.2, 0.5], [0.0, 0.25, 0.25]), 2000), *((bandit, 500) for bandit in SMALL)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [inf, 2.0])
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5])
 def test_elimination_round_for_round(alpha, delta):
@@ -249,6 +250,7 @@ def broken_promises(spread, looks=3000):
     return lost, kept, wrong
 
 
+@pytest.mark.slow
 def test_a_look_drops_and_keeps_what_the_proof_says():
     assert broken_promises(1.0) == (0, 0, 0)
     assert min(broken_promises(2.0)) > 0

@@ -81,6 +81,7 @@ def test_errors_by_hand():
     assert bounds.errors(0.5, 0.5) == bounds.errors(0.5, 0.7) == bounds.errors(0.5, 0.0) == (inf, inf)
 
 
+@pytest.mark.slow
 @given(unit, st.floats(0.05, 0.99))
 def test_errors_bound_exact_sums(mean, factor):
     total, most = bounds.errors(mean, mean * factor)
@@ -109,6 +110,7 @@ def test_rates():
     assert bounds.rates(bernoulli([0.8, 0.4], [0.4, 0.2])).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("box", [False, True])
 def test_pulls_are_above_what_is_measured_and_grow_at_the_rate(box):
     policy = cb.OmegaKLUCB() if box else cb.KLUCBSC()

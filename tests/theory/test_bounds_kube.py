@@ -99,6 +99,7 @@ def test_chance_failures_is_the_sum_it_stands_for():
     assert bounds.chance_failures(3) < pi**2 / 3 - 3
 
 
+@pytest.mark.slow
 @given(st.lists(cost, min_size=1, max_size=4), st.integers(1, 3000))
 def test_off_leader_pulls_lie_between_the_sum_and_the_papers_order(costs, n):
     q = (max(costs) / min(costs)) ** 2
@@ -275,6 +276,7 @@ def test_low_rounds_by_hand():
     assert bounds.low_rounds(2.0, 16, 1.0, 2.0) == pytest.approx(2 * (1 + 8 / 0.75))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.3, 0.5, 0.8])
 def test_low_rounds_against_exact_sums(mean):
     for gap in (0.25, 0.15):
@@ -301,6 +303,7 @@ def test_exact_regret_obeys_theorem_9(costs, budget, fractional):
         assert two.regret(means) <= bounds.theorem_9(means, costs, budget, fractional=fractional)
 
 
+@pytest.mark.slow
 @given(arms, st.floats(1.5, 10))
 def test_scales_of_theorems_9_and_10(arms, scale):
     rewards, costs = map(np.array, arms)

@@ -52,6 +52,7 @@ def test_bases_by_hand():
                                [0.59, 0.45 + 0.25 * 0.2 / 0.45, 0.5, 0.45, 0.45])
 
 
+@pytest.mark.slow
 def test_the_best_base_is_the_best_mixture():
     rng = np.random.default_rng(2)
     for _ in range(300):

@@ -208,6 +208,7 @@ def test_order_of_arms_does_not_matter_where_the_plan_is_unique(solve):
         np.testing.assert_array_equal(solve(values[order], costs[order], 1000.0).counts, plan.counts[order])
 
 
+@pytest.mark.slow
 @given(whole_instances(1, 30), st.integers(0, 300), st.randoms())
 def test_order_of_arms_does_not_change_the_value(arms, budget, random):
     shuffled = list(zip(*arms, strict=True))
