@@ -3,7 +3,7 @@
 
 import pytest
 from pins import my_choice, my_index
-from reference import POLICIES, bits, in_plain_python, small_study
+from reference import POLICIES, bits, digest, in_plain_python, small_study
 
 import costbandits as cb
 
@@ -17,3 +17,20 @@ def everything():
 @pytest.mark.slow
 def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_jit", "m.everything()") == everything()
+
+
+def long_runs():
+    """Digests of runs in which a clear leader is pulled by blocks, of whole outcomes and of fractions."""
+    some, coins = cb.Discrete((0, 0.5, 1), (0.05, 0.1, 0.85)), [cb.Bernoulli(0.9), cb.Bernoulli(0.2)]
+    known, random = [cb.Constant(1.0)] * 2, [cb.Discrete((0.5, 1), (0.5, 0.5))] * 2
+    games = {cb.HardBudget(4000): (known, [cb.KnownCostTS(), cb.KLUCB(), cb.KUBE(), cb.EpsilonFirst(0.1)]),
+             cb.Budget(4000): (random, [cb.BTS(), cb.BGreedy(), cb.OmegaUCB(0.25), cb.KLUCBSC(), cb.MUCB()]),
+             cb.Horizon(4000): (known, [cb.CSTS(0.2), cb.CSTS(0.2, "gaussian"), cb.CSUCB(0.2), cb.CSElimination(0.2)])}
+    runs = [cb.simulate({"p": policy}, cb.Bandit([best, coins[1]], costs), stop, 1, seed=3, checkpoints=2)
+            for stop, (costs, policies) in games.items() for policy in policies for best in (coins[0], some)]
+    return [digest(each.pulls, each.rounds, each.spent, each.reward) for each in runs]
+
+
+@pytest.mark.slow
+def test_blocks_are_the_same_bits_in_plain_python():
+    assert in_plain_python("test_jit", "m.long_runs()") == long_runs()
