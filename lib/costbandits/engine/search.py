@@ -17,8 +17,8 @@ from numba import types as T
 from .compilation import keep
 from .state import new_record
 
-SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times. KUBE thins draws by it,
-                        # so that another slack makes other runs, of the same law: RESULTS counts it, too
+SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times. KUBE thins draws by it:
+                        # another slack makes other runs, of the same law, and a new number of RESULTS
 LOWEST = -np.finfo(float).max      # and the largest number is -LOWEST
 NEVER = 2**63 - 1
 
