@@ -95,6 +95,19 @@ def test_a_broken_promise_is_caught_where_it_made_no_difference():
         cb.simulate({"hasty": policy_of(SLOWLY_FADING, monotone=True)}, **study)
 
 
+@cb.index
+def peaked(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return 2.0 if t == params[0] and n == 1 else reward / n
+
+
+def test_a_broken_promise_is_caught_where_nobody_looked():
+    """It rises for a single round between those that are probed, and falls after it."""
+    bandit = cb.Bandit([cb.Constant(0.9), cb.Constant(0.1)], [cb.Constant(1.0)] * 2)
+    assert cb.simulate({"honest": cb.IndexPolicy(peaked, (777.0,))}, bandit, cb.Horizon(2000)).pulls[0, 0, -1, 1] == 2
+    with pytest.raises(ValueError, match="monotone = True: at round 778 its index decreases while the arm rests"):
+        cb.simulate({"hasty": cb.IndexPolicy(peaked, (777.0,), monotone=True)}, bandit, cb.Horizon(2000))
+
+
 @pytest.mark.parametrize("shape", [UNTIL_THE_END, STEEPER_TO_THE_END])
 @pytest.mark.slow
 def test_an_index_is_not_asked_for_rounds_after_the_last(shape):
@@ -148,6 +161,15 @@ def test_faults_name_policy_replication_and_round(fault, n_jobs):
     with pytest.raises(RuntimeError, match=f"policy 'mine', replication {first}, {message}"):
         cb.simulate({"fine": cb.MUCB(), "mine": policy}, bandit, cb.Budget(50), replications=[4, 5], max_rounds=1000,
                     n_jobs=n_jobs)
+
+
+def test_a_run_with_a_horizon_stops_at_its_last_round_too():
+    """As when a promise is checked on the first 100,000 rounds; what was noted before is kept."""
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
+    run = engine.Run(Stacks(bandit, 0, 0, [0, 1]), [np.inf] * 3, 25, ends=np.array([10, 20, 30]))
+    assert run.by_index(cb.UCB1.rule, np.zeros(2), np.empty(0), lazy=True) == engine.LAST_ROUND
+    assert run.state.now.rounds == run.state.n.sum() == 25
+    assert run.record.noted["rounds"].tolist() == [10, 20, 0]
 
 
 def test_the_longest_run_allowed():
