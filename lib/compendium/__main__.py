@@ -64,7 +64,7 @@ def run(job, among=()):
         work = with_papermill(job.source, executed, {**job.parameters, "output": str(output)})
         notebook = Execution(work, scratch, job.source.parent).watched(line, job.cells)
         line.show("writing HTML", topic="HTML")
-        html.write_text(page.html(notebook, job, output), encoding="utf-8")
+        html.write_text(page.html(notebook, job), encoding="utf-8")
         line.show("publishing", topic="publication")
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
         _set_aside(output)

@@ -21,7 +21,7 @@ def house_style():
     figures.use()
     pd.set_option("display.float_format", number, "display.html.border", 0, "display.max_colwidth", None,
                   "display.width", 150, "display.max_columns", 20, "display.max_rows", 100)
-    if get_ipython() is not None:
+    if get_ipython() is not None:       # pragma: no cover - in a notebook
         get_ipython().run_line_magic("matplotlib", "inline")
         get_ipython().display_formatter.formatters["image/png"].for_type(mpl.figure.Figure, png)
 

@@ -1,8 +1,6 @@
 """The HTML page of an executed notebook; it needs nothing else, neither files nor a network."""
 
-import base64
 import importlib
-import mimetypes
 from html import escape
 
 from .cells import folded
@@ -46,16 +44,6 @@ def require_packages():
         importlib.import_module(module)
 
 
-def _embedded(url, job, staged):
-    """A picture's file as a URL that holds it: of this run if it is about to publish the file, else as it is there."""
-    file = job.source.parent / url
-    if file.parent.resolve() == job.folder.resolve() and (staged / file.name).exists():
-        file = staged / file.name
-    if not file.is_file():
-        return url
-    return f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
-
-
 def _formula(tex, display=False):
     """A formula, or its source where that cannot be read: a run of hours does not fail over a slip of the pen."""
     from .mathematics import mathml
@@ -65,7 +53,7 @@ def _formula(tex, display=False):
         return f"<code>{escape(tex)}</code>"
 
 
-def html(notebook, job, staged):
+def html(notebook, job):
     """The page of an executed notebook; it needs nothing else, neither files nor a network."""
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
@@ -86,11 +74,7 @@ def html(notebook, job, staged):
         def block_math(self, body):
             return _formula(body, display=True)
 
-        def image(self, text, url, title=None):
-            return super().image(text, _embedded(url, job, staged), title)
-
-    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, embed_images=True, exclude_input_prompt=True,
-                            exclude_output_prompt=True)
+    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, exclude_input_prompt=True, exclude_output_prompt=True)
     exporter.register_filter("markdown2html", lambda text: MarkdownWithMath(Renderer(escape=False)).render(
         sections.linked(text, known)))
     exporter.register_filter("folded", folded)

@@ -172,7 +172,7 @@ def _fits(value, default):
         return isinstance(value, list) and (not default or _all_fit(value, default))
     if isinstance(default, dict):
         return isinstance(value, dict) and (not default or not value or _all_fit(value.values(), default.values()))
-    return True
+    return True         # None may become anything
 
 
 def _all_fit(values, defaults):

@@ -24,7 +24,8 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from compendium import __main__ as command
 from compendium import execution, page, publication
@@ -267,6 +268,40 @@ def test_refreshing_refuses_stderr_and_leaves_the_notebook_alone(outcomes):
     run = outcomes["stderr"]
     assert run.status == 1 and "careful" in run.said and "cell 6" in run.said and "stays as it is" in run.said
     assert b"execution_count\": 3" in run.notebook and b"careful" not in run.notebook.split(b'fault == \\"stderr')[0]
+
+
+class Gone:
+    """No kernel at all."""
+
+    def __init__(self, *arguments):
+        pass
+
+    def shutdown_kernel(self, now):
+        raise AssertionError
+
+    def kill(self):
+        pass
+
+
+@pytest.mark.parametrize(("error", "type", "said"), [
+    (CellExecutionError("Traceback\nZeroDivisionError: float", "ZeroDivisionError", "float"), execution.NotebookFailed,
+     "cell 3 failed:\nTraceback\nZeroDivisionError: float"), (OSError(28, "No space left"), OSError, "No space left")])
+def test_what_ends_an_execution_is_said_with_its_cell(tmp_path, monkeypatch, error, type, said):
+    def work(kernel, on_cell):
+        on_cell("a cell", 2)
+        raise error
+
+    monkeypatch.setattr(execution, "Kernel", Gone)
+    with pytest.raises(type, match=said):
+        execution.Execution(work, tmp_path, tmp_path).watched(Line("toy"), 5)
+
+
+def test_a_refreshed_notebook_shows_the_published_pictures(tmp_path):
+    (tmp_path / "old.png").write_bytes(b"published")
+    drawn = [new_output("display_data", {"image/png": "quick"}) for _ in range(2)]
+    cell = new_code_cell('gallery.add("old", fig)\ngallery.add("new", fig)', outputs=drawn)
+    command._as_published(cell, tmp_path)
+    assert [output.data["image/png"] for output in drawn] == ["cHVibGlzaGVk\n", "quick"]
 
 
 # Killed at random moments.

@@ -50,7 +50,8 @@ FAULTS = [(FIRST, {"verdict": "reproduced"}, "contradicted"), (FIRST, {"verdict"
 def test_each_fault_of_a_ledger_is_found(claims, book, row, change, said):
     for column, value in change.items():
         book.loc[row, column] = value
-    assert any(said in fault for fault in faults(book, claims))
+    found = list(faults(book, claims))
+    assert any(said in fault for fault in found)
 
 
 def test_a_missing_row_is_found(claims, book):

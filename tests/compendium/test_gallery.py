@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from compendium.gallery import Gallery
+from compendium.gallery import Gallery, number
 from costbandits.analysis import figures
 
 
@@ -49,6 +49,16 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, runs):
     fig = figures.panels(np.geomspace(0.01, 1, 8), {"S": runs})
     Gallery("omega_ucb").add("regret", fig, pd.DataFrame({"x": [1]}))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_are_short():
+    assert [number(value) for value in (0.12345, -12.345, 999.9, 1234.5, -9999999, 1e7)] == [
+        "0.123", "-12.3", "1e+03", "1,234", "-9,999,999", "1e+07"]
+
+
+def test_what_a_figure_says_is_told_to_the_report(tmp_path):
+    Gallery("kube", str(tmp_path)).add("regret", says="All is well.")
+    assert json.loads((tmp_path / "story.json").read_text())["figures"] == {"regret": "All is well."}
 
 
 def test_published_reads_what_was_filed_or_committed(tmp_path, monkeypatch):

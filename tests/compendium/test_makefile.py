@@ -13,6 +13,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from compendium import inputs
+
 ROOT = Path(__file__).resolve().parents[2]
 ONE, TWO = (f"run {name} --profile paper --among one two" for name in ("one", "two"))
 DEEP = "run two --profile deep --among two"
@@ -238,12 +240,19 @@ def test_what_deep_depends_on(project, name, again):
 
 @pytest.mark.slow
 def test_the_long_test_follows_files_that_are_there(tmp_path):
-    subprocess.run([sys.executable, "lib/compendium/inputs.py", tmp_path], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "lib/compendium/inputs.py", tmp_path, "kube"], cwd=ROOT, check=True)
+    assert (tmp_path / "paper/kube").read_text().count("\nnotebooks/") == 1
     files = dict(line.split() for line in (tmp_path / "test_thompson").read_text().splitlines())
     assert set(files) >= {"tests/policies/test_thompson.py", "tests/reference.py", "requirements.lock"} | {
         f"lib/costbandits/{name}.py" for name in ("engine/stacks", "engine/stops", "environments/distributions",
                                                   "studies/simulate", "policies/base", "policies/thompson")}
     assert "none" not in files.values() and not any("analysis" in name for name in files)
+
+
+def test_what_python_or_json_cannot_read_is_compared_as_it_is(tmp_path):
+    for name, read in (("a.py", inputs.code), ("a.ipynb", inputs.notebook)):
+        (tmp_path / name).write_text("{ no")
+        assert read(tmp_path / name) == b"{ no"
 
 
 def test_the_chapters_are_those_of_the_list_in_its_order(project):

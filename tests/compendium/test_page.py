@@ -15,6 +15,7 @@ def html(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
     told = new_output("display_data", {"text/markdown": "**Told**, in section 1.1.", "text/plain": "<Markdown>"})
     cells = [new_markdown_cell("# Toy\n## 1. One\n### 1.1 Part\nSee section 1.1 and section 7."),
+             new_markdown_cell("With $x^2$ and $\\badly{$.\n\n$$\\frac{1}{y}$$"),
              new_code_cell("store = 'somewhere/store.sqlite'", metadata={"tags": ["injected-parameters"]}),
              new_code_cell("import plumbing", metadata={"tags": ["hide-input"]}, outputs=[told]),
              new_code_cell("mathematics = 1", execution_count=160),
@@ -22,7 +23,7 @@ def html(tmp_path_factory):
                            outputs=[new_output("stream", name="stdout", text="the answer")]),
              new_code_cell("interact(f)", metadata={"tags": ["skip-execution", "nbval-skip"]})]
     job = SimpleNamespace(name="toy", source=Path(folder / "toy.ipynb"), folder=folder)
-    return page.html(new_notebook(cells=cells), job, folder)
+    return page.html(new_notebook(cells=cells), job)
 
 
 def folds(html):
@@ -42,6 +43,10 @@ def test_code_that_teaches_nothing_is_folded_and_what_it_shows_is_not(html):
 def test_sections_are_links_where_there_are_such(html):
     assert html.count('<a href="#section-1.1">section 1.1</a>') == 2 and html.count('id="section-1.1"') == 1
     assert "section-7" not in html
+
+
+def test_formulas_are_mathml_and_what_cannot_be_read_is_its_source(html):
+    assert "<msup><mi>x</mi><mn>2</mn></msup>" in html and "<mfrac>" in html and "<code>\\badly{</code>" in html
 
 
 def test_nothing_of_the_machine_and_no_prompt_is_shown(html):

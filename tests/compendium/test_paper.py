@@ -121,11 +121,25 @@ def test_citations_become_those_of_the_page():
 
 
 @pytest.mark.slow
-def test_the_page_is_built_without_a_warning(tmp_path):
-    assert paper.build(ROOT, tmp_path / "paper") == []
+def test_the_page_is_built_without_a_warning(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert paper.main(["--build", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'paper/paper.html'}: the report, as one page\n"
     page = (tmp_path / "paper/paper.html").read_text()
     assert page.count('<div class="citation"') == len(set(paper.CITED.findall(BODY))) and "{cite" not in page
     assert page.count("<table") == 2 and page.count("<img") == 1
+
+
+def test_numbers_that_have_changed_are_written_and_faults_are_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert paper.main([]) == 2 and "No such file" in capsys.readouterr().err
+    Path("paper.md").write_text("old")
+    monkeypatch.setattr(paper, "made", lambda *_: {"paper.md": "new"})
+    monkeypatch.setattr(paper.ledger, "read", lambda path: None)
+    monkeypatch.setattr(paper, "claims_of", lambda root: None)
+    monkeypatch.setattr(paper, "build", lambda root, folder: ["Sphinx has warnings"])
+    assert paper.main([]) == 1 and Path("paper.md").read_text() == "new"
+    assert capsys.readouterr() == ("paper.md: written\n", "costbandits: Sphinx has warnings\n")
 
 
 @pytest.mark.slow

@@ -66,6 +66,18 @@ def assert_refused(project, capsys, *said, notebook="toy", profile="paper", buil
     assert everything(project) == before
 
 
+def test_a_folder_that_takes_no_file_is_refused(project, capsys, monkeypatch):
+    def refused(**where):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(preparation.tempfile, "TemporaryFile", refused)
+    assert_refused(project, capsys, "output folder cannot be written (Read-only file system)")
+
+
+def test_a_parameter_without_a_default_takes_what_it_is_given():
+    assert preparation._fits([1.0], None) and preparation._fits(None, None)
+
+
 def test_a_plan_says_what_is_given_and_where_it_goes(project):
     set_paper(project, "budget: 1.5e+5\nsizes: [10]\n")
     paper, quick = (preparation.prepare(project, "toy", profile) for profile in ("paper", "quick"))

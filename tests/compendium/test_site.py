@@ -14,6 +14,7 @@ import pytest
 import costbandits
 from compendium import outcome, report
 from compendium.project import chapters, claims
+from compendium.site import __main__ as command
 from compendium.site import architecture, check, ledger, sources
 from compendium.site import chapters as pages_of_chapters
 from compendium.site.links import Links
@@ -97,13 +98,35 @@ def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
 @pytest.mark.parametrize(("body", "fault"), [
     ('<a href="b.html">', None), ('<a href="b.html#here">', None), ('<a href="c.html">', "c.html leads nowhere"),
     ('<a href="b.html#there">', "b.html#there leads nowhere"), ('<a href="#top">', "#top leads nowhere"),
-    ('<img src="no.png">', "no.png leads nowhere"), ('<a href="https://example.org">', None),
+    ('<a href="c">', None), ('<a href="d">', "d leads nowhere"), ('<img src="no.png">', "no.png leads nowhere"),
+    ('<a href="https://example.org">', None),
     ('<script src="https://example.org/x.js">', "loads https://example.org/x.js from a network"),
     ('<link rel="stylesheet" href="//example.org/x.css">', "loads //example.org/x.css from a network")])
 def test_a_planted_dead_link_is_found(tmp_path, body, fault):
     (tmp_path / "a.html").write_text(body)
     (tmp_path / "b.html").write_text('<p id="here">')
+    for folder in "cd":
+        (tmp_path / folder).mkdir()
+    (tmp_path / "c/index.html").write_text("")
     assert check.faults(tmp_path) == ([] if fault is None else [f"a.html: {fault}"])
+
+
+def test_a_build_that_fails_says_why(tmp_path, monkeypatch, capsys):
+    site, doctrees = ["--build", str(tmp_path)], tmp_path / "site-doctrees"
+    monkeypatch.chdir(tmp_path)
+    assert command.main(site) == 2 and "No such file" in capsys.readouterr().err
+    monkeypatch.setattr(sources, "lay_out", lambda root, build: build)
+    monkeypatch.setattr("sphinx.cmd.build.build_main", lambda arguments: doctrees.mkdir() or 1)
+    assert command.main(site) == 1 and not doctrees.exists()
+    monkeypatch.setattr("sphinx.cmd.build.build_main", lambda arguments: 0)
+    monkeypatch.setattr(check, "faults", lambda site: ["a.html: b.html leads nowhere"])
+    assert command.main(site) == 1 and capsys.readouterr().err == "costbandits: a.html: b.html leads nowhere\n"
+
+
+def test_files_of_an_older_build_go(tmp_path):
+    (tmp_path / "old.md").write_text("old")
+    sources._write(tmp_path, {"new.md": "new"}, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["new.md"]
 
 
 @pytest.mark.parametrize(("here", "text", "expected"), [
@@ -115,7 +138,7 @@ def test_a_planted_dead_link_is_found(tmp_path, body, fault):
     ("book/index.md", "[a](glossary.md)", "[a](glossary.md)"),
     ("book/questions/kube.md", "[a](../../notebooks/kube.ipynb#section-3)", "[a](../notebooks/kube.ipynb#section-3)"),
     ("ARCHITECTURE.md", "[a](figures/kube)", "[a](results.md#results-kube)"),
-    ("ARCHITECTURE.md", "[a](lib/costbandits)", "a"),
+    ("ARCHITECTURE.md", "[a](lib/costbandits)", "a"), ("ARCHITECTURE.md", "[a](lib/costbandits/checks.py)", "a"),
     ("ARCHITECTURE.md", "[a](claims/kube.yaml)", "[a](claims/kube.yaml)"),
     ("ARCHITECTURE.md", "`[a](lib)`", "`[a](lib)`"), ("ARCHITECTURE.md", "[a](https://b.org)", "[a](https://b.org)"),
     ("ARCHITECTURE.md", "```{figure} x\n[a](README.md)\n```", "```{figure} x\n[a](index.md)\n```"),

@@ -13,7 +13,6 @@ from ..typography import plain
 
 # JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
 DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
-PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./figures/([^/)]+)/([^/)]+)\.(?:png|svg)\)")
 
 
 def chapter(root, name, build, links):
@@ -24,7 +23,7 @@ def chapter(root, name, build, links):
     path = Path(root) / "notebooks" / f"{name}.ipynb"
     notebook = json.loads(path.read_text(encoding="utf-8"))
     outputs = executed(path, Path(build) / f"{name}.ipynb")
-    shown, cells = set(), []
+    cells = []
     known = sections.numbers(_prose(notebook["cells"]))
     pages = {id: f"{posixpath.relpath(page, 'notebooks')}#{id}" for id, page in links.claims.items()
              if page == f"claims/{name}.md" and id != name}
@@ -33,17 +32,15 @@ def chapter(root, name, build, links):
         text = sections.to_claims(sections.linked(text, known), pages)
         return DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(text, f"notebooks/{name}.ipynb"))
 
-    for index, cell in enumerate(notebook["cells"]):
+    for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
         if cell["cell_type"] == "code":
             cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
             told = _told(cell)
-            cells += _code(root, name, cell, _told_below(notebook["cells"][index + 1:]), shown)
+            cells += _code(root, name, cell)
             cells += [_cell(prose(told), f"told-{cell['id']}")] if told else []
         else:
-            cell["source"] = PICTURE.sub(lambda found: _figure(root, found[2], found[3], found[1], shown),
-                                         prose(cell["source"]))
-            cells.append(cell)
+            cells.append({**cell, "source": prose(cell["source"])})
     cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
     return json.dumps({**notebook, "cells": cells}, ensure_ascii=False)
 
@@ -69,7 +66,7 @@ def _told(cell):
     return "\n\n".join("".join(output["data"]["text/markdown"]) for output in told)
 
 
-def _code(root, name, cell, told_below, shown):
+def _code(root, name, cell):
     """A cell of code, folded, and the published figures that it has filed."""
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
@@ -82,30 +79,17 @@ def _code(root, name, cell, told_below, shown):
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
     filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
-    if filed or told_below:
+    if filed:
         cell["outputs"] = rest
-    figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), shown, cell["id"]) for figure in filed)
+    figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
     return [cell, _cell(figures, cell["id"])] if figures else [cell]
 
 
-def _told_below(cells):
-    """Whether the prose up to the next code shows a published figure: then that one counts, not the cell's own."""
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            return False
-        if PICTURE.search("".join(cell["source"])):
-            return True
-    return False
-
-
-def _figure(root, name, figure, alt, shown, cell=""):
-    """A published figure as SVG with what is one click away; nothing if the page has shown it."""
-    if (name, figure) in shown:
-        return ""
-    shown.add((name, figure))
+def _figure(root, name, figure, alt, cell):
+    """A published figure as SVG with what is one click away."""
     place = f"../figures/{name}/{figure}"
     more = [f"[its data (CSV)]({place}.csv)"] * _file(root, name, figure, "csv").exists()
-    more += [f"[its cell](#cell-id={cell})"] * bool(cell)
+    more.append(f"[its cell](#cell-id={cell})")
     return (f'<a id="figure-{figure}"></a>\n\n![{plain(alt)}]({place}.svg)\n\n'
             f":::{{container}} figure-links\n{' · '.join(more)}\n:::\n")
 
