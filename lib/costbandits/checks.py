@@ -121,6 +121,6 @@ def affordable(name, value, size):
     """Refuse what would need more bytes than the machine has, before it is asked for them."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):        # Windows does not tell
+    except (AttributeError, ValueError):    # pragma: no cover - Windows, which does not tell
         memory = 2**34
     require(size <= memory, name, value, f"needs more memory than the {memory / 2**30:.0f} GB of this machine")

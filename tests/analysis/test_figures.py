@@ -33,6 +33,23 @@ def test_policies_have_styles_of_their_own():
     assert figures.style("mine") == {"color": figures.GREY, "linestyle": "-"}
 
 
+def test_bands_are_drawn_around_the_mean_or_the_median():
+    values = np.array([[0.0], [1.0], [2.0], [7.0]]) + np.array([0.0, 10.0])
+
+    def edges(band, **options):
+        ax = plt.figure().add_subplot()
+        ends = figures.curves(ax, [1, 2], {"mine": values}, band, **options)
+        first = [y for x, y in ax.collections[0].get_paths()[0].vertices if x == 1]
+        return ends["mine"], min(first), max(first)
+
+    assert edges("spread", center="median") == pytest.approx((11.5, 0.3, 5.5))      # 10 % and 90 % of 0, 1, 2, 7
+    assert edges("deviation") == pytest.approx((12.5, 2.5 - 7.25**0.5, 2.5 + 7.25**0.5))
+    end, low, high = edges("interval")
+    assert end == 12.5 and 0 <= low < 1.25 < 3.75 < high <= 7
+    # Half of the spread of the resampled means is 1.96 of their standard error, about.
+    assert (high - low) / 2 == pytest.approx(1.96 * (7.25 / 4)**0.5, rel=0.15)
+
+
 def test_names_at_line_ends_do_not_overlap(runs):
     ax = plt.gca()
     ends = {"a": 1.0, "b": 1.0, "c": 1.001, "d": 5.0}

@@ -153,6 +153,33 @@ def test_the_present_value_of_a_global_counts():
     assert fingerprint.digest(module.Mine()) != before
 
 
+def test_what_a_function_uses_of_a_module_of_its_own_counts():
+    tools, inner = types.ModuleType("my_tools"), types.ModuleType("my_tools.inner")
+    tools.inner, inner.scale, tools.unused = inner, 2.0, 1.0
+    module = types.ModuleType("typed_by_hand")
+    module.tools = tools
+    exec("def kept(runs):\n    return tools.inner.scale", vars(module))
+    before = fingerprint.digest(module.kept)
+    tools.unused = 7.0
+    assert fingerprint.digest(module.kept) == before
+    inner.scale = 3.0
+    assert fingerprint.digest(module.kept) != before
+
+
+def imports_as_it_runs():
+    import fnmatch
+    return fnmatch.translate("x")
+
+
+def imports_another():
+    import fractions
+    return fractions.translate("x")
+
+
+def test_what_is_imported_inside_of_a_function_counts():
+    assert fingerprint.digest(imports_as_it_runs) != fingerprint.digest(imports_another)
+
+
 @cb.index
 def flat(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return params[0] + constant

@@ -19,15 +19,40 @@ def test_compiled_and_plain_python_agree_bit_by_bit():
     assert in_plain_python("test_jit", "m.everything()") == everything()
 
 
+class Own:
+    """A law that the engine does not know: uniform on [0.8, 1]."""
+
+    mean, variance, support = 0.9, 0.04 / 12, (0.8, 1.0)
+
+    def sample(self, rng, size):
+        return 0.8 + 0.2 * rng.random(size)
+
+
+def literally(policy, **given):
+    """A policy's rule, round by round, where it has a loop of its own."""
+    return cb.ChoosePolicy(type(policy).rule, policy.parameters, prepare=policy.prepare, **given)
+
+
 def long_runs():
-    """Digests of runs in which a clear leader is pulled by blocks, of whole outcomes and of fractions."""
+    """Digests of runs in which a clear leader is pulled by blocks: of whole outcomes, fractions, a law of one's own."""
     some, coins = cb.Discrete((0, 0.5, 1), (0.05, 0.1, 0.85)), [cb.Bernoulli(0.9), cb.Bernoulli(0.2)]
     known, random = [cb.Constant(1.0)] * 2, [cb.Discrete((0.5, 1), (0.5, 0.5))] * 2
-    games = {cb.HardBudget(4000): (known, [cb.KnownCostTS(), cb.KLUCB(), cb.KUBE(), cb.EpsilonFirst(0.1)]),
-             cb.Budget(4000): (random, [cb.BTS(), cb.BGreedy(), cb.OmegaUCB(0.25), cb.KLUCBSC(), cb.MUCB()]),
+    apart = [cb.Bernoulli(0.9), cb.Bernoulli(0.1)]
+    greedy, first = cb.EpsilonGreedy(5, 0.1), cb.EpsilonFirst(0.1)
+    games = {cb.HardBudget(4000): (known, [cb.KnownCostTS(), cb.KLUCB(), cb.KUBE(), first]),
+             cb.HardBudget(40): (known, [literally(first, memory=lambda K: K + 3)]),
+             cb.HardBudget(20_000): (known, [cb.KnownCostTS()]),
+             cb.Budget(40): (random, [literally(cb.BGreedy()), literally(greedy)]),
+             cb.Budget(20_000): (random, [cb.BTS(), cb.KLUCBSC()]),
+             cb.Budget(4000): (random, [cb.BGreedy(), greedy, cb.OmegaUCB(0.25), cb.MUCB()]),
+             cb.AnytimeBudget(0.5, 3000): (apart, [
+                 cb.SUAK(margin=2.0, width=0.1), cb.SUAK(reserve="log t / 8 omega", margin=2.0),
+                 cb.SUAK(counting="two accounts", reserve="log t / 4 omega", margin=3.0, width=1.5),
+                 cb.OnePhaseSkip()]),
+             cb.Horizon(500): (random, [cb.CSTS(0.2, costs="unknown", naive=True), cb.CSUCB(0.2, "unknown")]),
              cb.Horizon(4000): (known, [cb.CSTS(0.2), cb.CSTS(0.2, "gaussian"), cb.CSUCB(0.2), cb.CSElimination(0.2)])}
     runs = [cb.simulate({"p": policy}, cb.Bandit([best, coins[1]], costs), stop, 1, seed=3, checkpoints=2)
-            for stop, (costs, policies) in games.items() for policy in policies for best in (coins[0], some)]
+            for stop, (costs, policies) in games.items() for policy in policies for best in (coins[0], some, Own())]
     return [digest(each.pulls, each.rounds, each.spent, each.reward) for each in runs]
 
 

@@ -54,6 +54,11 @@ def test_rounds_of_a_horizon(rounds):
         cb.Horizon(rounds)
 
 
+def test_a_number_too_long_to_be_written_is_refused_without_it():
+    with pytest.raises(ValueError, match="total = int that cannot be shown: must be"):
+        cb.Budget(10**5000)
+
+
 class Cauchy(cb.distributions.Distribution):
     mean, variance, support = 0.0, np.inf, (-np.inf, np.inf)
 

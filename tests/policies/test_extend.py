@@ -207,7 +207,7 @@ def test_a_helper_with_a_signature_may_read():
         memory[0] += first(params)
         return t % n.size
 
-    policy = cb.ChoosePolicy(reads, params=(1.0,), memory=lambda K: 1)
+    policy = cb.ChoosePolicy(reads, params=(1.0,), memory=int)      # of a number K; it hides what it takes
     assert cb.simulate({"reads": policy}, HALF, cb.Horizon(10)).rounds[0, 0, -1] == 10
 
 

@@ -196,6 +196,11 @@ def test_the_index_is_a_lawful_neighbour(drawn):
     assert value(t, n, r, c) * (1 - 1e-13) <= omega(t, n, r, c) <= most * (1 + 1e-13)
 
 
+def test_a_ratio_is_infinite_where_the_cost_may_be_as_good_as_nothing_by_hand():
+    # With c = 0.01 a divergence of 6.5 lets the cost fall to e^-650, above which a ratio is a number.
+    assert kl_ucb.largest_ratio(0.5, 0.01, 6.51) == inf > kl_ucb.largest_ratio(0.5, 0.01, 6.49)
+
+
 def test_kl_ucb_by_hand():
     # Rewards of 10 in all, over 4 pulls and a scale of 5: r = 1/2. At t = 6, a bonus of log(6)/4, for which
     # 4 x (1 - x) = exp(-2 log(6)/4) = 6^-0.5, and over the cost of 3.

@@ -207,6 +207,12 @@ def test_pd_bwk_needs_an_end():
         cb.PDBwK().check(Problem(2, np.array([0.3, 0.2]), inf, False))
 
 
+def test_how_long_a_mean_stays_above_by_hand():
+    # 3 pulls of 2 in all: with m more of nothing 2 / (3 + m) is above 1/4 while m < 5; without a lowest reward never.
+    assert classics.room_of_mean(3, 2.0, 1.0, 0.25, 0.0) == pytest.approx((5.0, inf), rel=1e-6)
+    assert classics.room_of_mean(3, 2.0, 1.0, 0.25, -inf) == (0.0, inf)
+
+
 def too_few(t, n):
     return 1.0
 

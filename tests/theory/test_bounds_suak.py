@@ -153,6 +153,8 @@ def test_theorem_3_2_is_infinite_where_a_single_arm_is_best():
     bound = bounds.regret(*SINGLE, 1000)
     assert bound.wrong_bases == inf > bound.learning
     assert bounds.informative_from(*SINGLE) == inf
+    # A cheap and a dear arm of the same reward: nobody tells apart what is as good.
+    assert bounds.wrong_bases_repaired([0.5, 0.5], [0.2, 0.8], 0.5, 1000) == inf
     assert bounds.wrong_bases_repaired(*SINGLE, 1000) < inf
 
 

@@ -38,7 +38,7 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
     try:
         with nb.core.compiler_lock.global_compiler_lock:       # another thread may be compiling it
             _keep(made, holds_a_rule)
-    except AttributeError as error:
+    except AttributeError as error:     # pragma: no cover - another Numba
         made._cache = before
         _warn_once(str(error))
 
@@ -108,14 +108,14 @@ def _forgiving(file):
         def _load_index(self):
             try:
                 return super()._load_index()
-            except (AttributeError, ImportError):
+            except (AttributeError, ImportError):       # pragma: no cover - in a process of its own
                 return {}
 
     return Kept
 
 
 @functools.cache
-def _warn_once(error):
+def _warn_once(error):      # pragma: no cover - another Numba
     warnings.warn(f"numba {nb.__version__} keeps compiled code in another way than this library knows ({error}): "
                   "everything works, but is compiled anew in each process", stacklevel=3)
 

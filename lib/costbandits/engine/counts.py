@@ -221,9 +221,9 @@ def binomial(state, N, p):
     Inversion if the mode is likely, else the ratio of uniforms. The ratio of neighbours, (N - x) p to (x + 1) (1 - p),
     falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm, which is at least 4 / (N + 1).
     """
-    if N == 0 or p <= 0:
+    if N == 0 or p <= 0:        # pragma: no cover - in compiled draws
         return np.int64(0)
-    if p >= 1:
+    if p >= 1:                  # pragma: no cover - in compiled draws
         return np.int64(N)
     law, scale = _binomial_law(N, p)
     q, mode = 1 - p, law[1]

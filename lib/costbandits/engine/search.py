@@ -39,7 +39,7 @@ _pointers = [T.CPointer(nb.typeof(np.zeros(1, kind)).dtype) for kind in (np.floa
 
 
 @nb.njit
-def _address(pointer):
+def _address(pointer):      # pragma: no cover - of compiled code only
     return pointer
 
 
@@ -56,7 +56,7 @@ def _lent(array):
 
     To count the references to six arrays at each call takes as long as ten indices. Its owner must outlive it.
     """
-    return nb.carray(_address(array.ctypes), array.shape)
+    return nb.carray(_address(array.ctypes), array.shape)       # pragma: no cover - of compiled code only
 
 
 lent = (lambda array: array) if nb.config.DISABLE_JIT else _lent
@@ -193,7 +193,7 @@ def pulled(k, search, tree, arms):
     search.expires = 0                  # asks for a search in the next round
     if tree[tree.size // 2 + k].bound > -math.inf:
         put(tree, k, math.inf, 0)
-    else:
+    else:       # pragma: no cover - in compiled runs of many arms
         arms[k].until = 0
 
 

@@ -62,7 +62,7 @@ def upper_bound(r, d):
     for _ in range(STEPS):
         x = -expm1(-b)
         more, slope = x - r, (x - r) / x
-        if not slope > 0.0:                 # r but for rounding
+        if not slope > 0.0:                 # pragma: no cover - r but for rounding
             break
         lost = -log1p(-more / (1.0 - r)) if more < 0.5 * (1.0 - r) else b + log1p(-r)
         f = (1.0 - r) * lost - r * log1p(more / r) - d
@@ -86,7 +86,7 @@ def lower_bound(c, d):
     for _ in range(STEPS):
         y, less = c * exp(-u), -c * expm1(-u)
         slope = less / (1.0 - y)
-        if not slope > 0.0:                 # c but for rounding
+        if not slope > 0.0:                 # pragma: no cover - c but for rounding
             break
         f = c * u - (1.0 - c) * log1p(less / (1.0 - c)) - d
         step = 2.0 * f * slope / (2.0 * slope * slope - f * (1.0 - c) * y / (1.0 - y)**2)
@@ -129,7 +129,7 @@ def largest_ratio(r, c, d):
     for _ in range(STEPS):
         b, e = 1.0 - c + (1.0 - r) * q, c - r * q
         s = min(2.0 * e / (b + sqrt(b * b + 4.0 * (1.0 - q) * e)), c)
-        if not s > 0.0:                                                 # r/c but for rounding
+        if not s > 0.0:                     # pragma: no cover - r/c but for rounding
             break
         up, down = (r + s) * (1.0 + s), 1.0 - s                         # (1 + s)^2 x, (c - s) / y
         y = q * (r + s) / (1.0 + s)

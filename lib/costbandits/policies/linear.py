@@ -343,7 +343,7 @@ def new_contest(tries, eps, smallest, ratio, coordinates, inverse, estimates, co
     memory.radius = eps * (1.0 + memory.spread)
     survey(coordinates, inverse, n, sums, scratch[0], scratch[1], scratch[2], scratch[3])
     elect(eps, smallest, ratio, scratch[0], scratch[1], scratch[2], scratch[4], contest)
-    if tries == 3:
+    if tries == 3:      # pragma: no cover - in compiled runs of thousands of arms
         contest.positions[:] = np.arange(K)
         memory.contenders, memory.radius, memory.rest = K, inf, -inf
     take_out(coordinates, estimates, contest)
@@ -395,7 +395,7 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
                 if t & (t - 1) == 0:
                     renew(ridge, vertices, coordinates, inverse, estimates, n, sums)
                     memory.radius = 0.0                                     # a survey is due
-                else:
+                else:           # pragma: no cover - in compiled runs of thousands of pulls
                     for k in range(K):
                         settle(k, known, memory.pulls, coordinates, us, missed, *estimates[:3], scratch)
                 known[:], memory.pulls = 0, 0

@@ -283,7 +283,7 @@ def unusual(k, terms, tuning, arms, race, rng):
         tail = LOW
     elif not thin(low + top, rng.random()):
         return nan
-    elif low > 0.0 and rng.random() * (low + top) < low:
+    elif low > 0.0 and rng.random() * (low + top) < low:        # pragma: no cover - rare, in long compiled runs
         tail = LOW
     return knock(arms[k, LEVEL + tail], arms[k, CHANCE + tail], -inf, arms[k, WON], arms[k, PULLS], terms.gaussian, rng)
 

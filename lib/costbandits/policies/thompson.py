@@ -436,8 +436,8 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
             elif arms[CHANCE, arm] > race.cap:
                 cover(t, tuning, arms, race, rng)
                 race.ring = min(arms[BELL].min(), race.until + 1.0)
-                if arms[TILT, arm] == 0.0:
-                    race.work = inf                                # the leader has fallen behind
+                if arms[TILT, arm] == 0.0:      # pragma: no cover - in compiled runs: the leader has fallen behind
+                    race.work = inf
             if race.work >= lazy:
                 refresh(t, tuning, arms, race, rng)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
