@@ -145,13 +145,9 @@ $(BUILD)/inputs/checked: FORCE | $(READY)
 $(INPUTS): $(BUILD)/inputs/checked
 	@:
 
-# A notebook's stamp is as old as the beginning of its run: what is edited meanwhile is newer, whoever notices it. It is
-# named after this very make until the run has ended: a second make, whose run is refused, must not touch it.
-define RUN
-@mkdir -p $(@D) && touch $@.$$PPID.part
-@$(COMPENDIUM) run $* --profile $(1) --among $(2) || { rm $@.$$PPID.part; exit 1; }
-@mv $@.$$PPID.part $@
-endef
+# The run itself makes the stamp, as old as its beginning: what is edited meanwhile is newer, whoever notices it. It is a
+# command without a shell around it, so that it is told when make is ended.
+RUN = @$(COMPENDIUM) run $* --profile $(1) --among $(2) --done $@
 
 $(ALL): $(BUILD)/%.done: $(BUILD)/inputs/paper/% | $(READY)
 	$(call RUN,paper,$(NOTEBOOKS))

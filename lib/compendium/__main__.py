@@ -19,6 +19,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from costbandits.checks import require
@@ -211,6 +212,7 @@ def main(arguments=None):
     runs.add_argument("notebook")
     runs.add_argument("--profile", required=True, help="a folder of params/")
     runs.add_argument("--among", nargs="+", default=(), metavar="NOTEBOOK", help="all that are run, to say how many")
+    runs.add_argument("--done", metavar="FILE", help="for make: made at the end, as old as the beginning")
     refreshes = commands.add_parser("refresh", help="execute committed notebooks in place")
     refreshes.add_argument("notebook", nargs="*", help="all by default")
     news = commands.add_parser("new", help="lay out the chapter of another paper")
@@ -229,12 +231,24 @@ def main(arguments=None):
     return 0
 
 
+def _stamp(file, began):
+    """Make a file as old as the beginning of the run: for make an edit during the run comes after it."""
+    part = file.with_name(f"{file.name}.part")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part.touch()
+    os.utime(part, ns=(began, began))
+    os.replace(part, file)
+
+
 def _obey(options):
+    began = time.time_ns()
     if options.command == "run":
         job = preparation.prepare(".", options.notebook, options.profile, options.build)
         require(not options.among or job.name in options.among, "--among", options.among, f"must have {job.name!r}")
         _isolate(options.build)
         say(run(job, options.among), sys.stdout)
+        if options.done:
+            _stamp(Path(options.done), began)
         return
     _isolate(options.build)
     if options.command == "new":

@@ -570,6 +570,25 @@ def test_a_package_that_the_page_needs_is_missed_before_any_work(executed, monke
     assert missing in said and "Traceback" not in said and not list(executed.glob("build/stage/*"))
 
 
+def test_a_run_leaves_a_stamp_as_old_as_its_beginning_if_it_succeeds(executed, monkeypatch):
+    stamp, began = executed / "build/paper/toy.done", []
+
+    def run(job, among):
+        began.append(time.time())
+        time.sleep(0.1)
+        if not stamp.exists():
+            raise command.Failed("a cell")
+        return "done"
+
+    monkeypatch.setattr(command, "run", run)
+    asked = [*PAPER, "--done", str(stamp)]
+    assert command.main(asked) == 1 and not stamp.exists()
+    stamp.parent.mkdir(parents=True)
+    stamp.touch()
+    assert command.main(asked) == 0 and began[1] - 5 < stamp.stat().st_mtime < began[1]
+    assert [path.name for path in stamp.parent.iterdir()] == ["toy.done"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.write_text", "tempfile.mkdtemp", "os.replace"])
 def test_a_full_disk_is_one_error_and_overwrites_nothing(executed, monkeypatch, capsys, call):

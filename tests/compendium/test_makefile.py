@@ -16,8 +16,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from compendium import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
-ONE, TWO = (f"run {name} --profile paper --among one two" for name in ("one", "two"))
-DEEP = "run two --profile deep --among two"
+ONE, TWO = (f"run {name} --profile paper --among one two --done build/{name}.done" for name in ("one", "two"))
+DEEP = "run two --profile deep --among two --done build/deep/two.done"
 COMPENDIUM, THOMPSON = "-m compendium.report", "-m pytest -v tests/policies/test_thompson.py"
 MODULE = '"""A module."""\n\n\ndef double(x):\n    """Twice x."""\n    return 2 * x    # exactly\n'
 BENCH = ["benchmarks/scaling.py", "benchmarks/speed.py"]
@@ -50,17 +50,24 @@ def project(tmp_path):
     shutil.copy(ROOT / "Makefile", folder)
     shutil.copy(ROOT / "lib/compendium/inputs.py", folder / "lib/compendium")
     script(folder / "py", f"""case "$1" in *inputs.py) exec "{sys.executable}" "$@";; esac""" + """
+        for done; do :; done; began=$$.began; touch $began; test ! -e meanwhile || . ./meanwhile
         echo "$*" >> log; test ! -e broken || exit 1
         published() { mkdir -p $1; touch $1/manifest.json $1/ledger.csv; }
         case "$*" in *compendium.report) touch README.md REPRODUCTION.md figures/ledger.csv figures/claims.json;;
-          *"deep --among"*) published figures/deep/two;; *) published figures/one; published figures/two;; esac""")
+          *"deep --among"*) published figures/deep/two;; *) published figures/one; published figures/two;; esac
+        case "$*" in *--done*) mkdir -p ${done%/*}; mv $began "$done";; esac""")
     return folder
 
 
-def make(folder, *arguments, path=None, notebooks="one two", **environment):
-    """Run make, without what this very test run has got from a make above it; (exit status, output)."""
+def outside():
+    """The environment without what this very test run has got from a make above it."""
     ours = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PY", "PYTHON", "PYTHONPATH", "COSTBANDITS_ADS"}
-    environment = {**{key: value for key, value in os.environ.items() if key not in ours}, **environment}
+    return {key: value for key, value in os.environ.items() if key not in ours}
+
+
+def make(folder, *arguments, path=None, notebooks="one two", **environment):
+    """Run make; (exit status, output)."""
+    environment = {**outside(), **environment}
     if path:
         environment["PATH"] = f"{path}:{environment['PATH']}"
     chosen = [f"NOTEBOOKS={notebooks}"] if notebooks else []
@@ -278,27 +285,41 @@ def test_a_failed_run_and_an_edit_during_a_run_leave_work_to_do(project):
 @pytest.mark.parametrize(("target", "profile"), [("all", "paper"), ("quick", "quick"), ("deep", "deep")])
 def test_a_second_make_that_is_refused_hides_no_edit(project, target, profile):
     """The first one's run waits until a file `go` is there; the second one's is refused, as by the run's lock."""
-    script(project / "py2", """case "$*" in *"run two --profile"*) test ! -e running || exit 2
-        touch running; while test ! -e go; do sleep 0.01; done; rm running;; esac; exec ./py "$@" """)
-    first = threading.Thread(target=make, args=(project, target, "PY=./py2"))
+    script(project / "meanwhile", """case "$*" in *"run two --profile"*) test ! -e running || exit 2
+        touch running; while test ! -e go; do sleep 0.01; done; rm running;; esac""")
+    first = threading.Thread(target=make, args=(project, target, "PY=./py"))
     first.start()
     while not (project / "running").exists():
         time.sleep(0.01)
     change(project / f"params/{profile}/two.yaml", "seed: 7\n")
-    refused, _ = make(project, target, "PY=./py2")
+    refused, _ = make(project, target, "PY=./py")
     (project / "go").touch()
     first.join()
     assert refused != 0
     asked(project)
     assert make(project, target, "PY=./py")[0] == 0
-    assert f"two --profile {profile}" in " ".join(asked(project)) and not list((project / "build").rglob("*.part"))
+    assert f"two --profile {profile}" in " ".join(asked(project))
     make(project, target, "PY=./py")
     assert f"two --profile {profile}" not in " ".join(asked(project))
 
 
+@pytest.mark.parametrize("target", ["all", "quick", "deep"])
+def test_a_make_that_is_ended_ends_its_run(project, target):
+    """Told by its number alone, as a batch system does; in a terminal all of them are told."""
+    script(project / "py2", """case "$*" in *"run two --profile"*) trap 'touch told; exit 1' TERM; touch running
+        while :; do sleep 0.01; done;; esac; exec ./py "$@" """)
+    first = subprocess.Popen(["make", "NOTEBOOKS=one two", target, "PY=./py2"], cwd=project, env=outside(),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (project / "running").exists():
+        time.sleep(0.01)
+    first.terminate()
+    assert first.wait(10) != 0 and (project / "told").exists() and not list((project / "build").rglob("two.done"))
+
+
 def test_quick_leaves_the_stamps_of_all_alone(project):
     assert make(project, "quick", "PY=./py")[0] == 0
-    assert asked(project) == [f"run {name} --profile quick --among one two" for name in ("one", "two")]
+    assert asked(project) == [ONE.replace("paper", "quick").replace("build/", "build/quick/"),
+                              TWO.replace("paper", "quick").replace("build/", "build/quick/")]
     make(project, "all", "PY=./py")
     assert asked(project) == [COMPENDIUM, ONE, TWO]
 
