@@ -439,6 +439,7 @@ def test_an_interrupt_kills_the_kernel_once_and_waits_for_what_is_left(tmp_path,
         ended.set()
 
     watched = execution.Execution(work, tmp_path, tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)       # what a shell runs with & ignores it
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         watched.watched(Line("toy", io.StringIO()), 1)
