@@ -443,6 +443,7 @@ def test_an_interrupt_kills_the_kernel_once_and_waits_for_what_is_left(tmp_path,
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         watched.watched(Line("toy", io.StringIO()), 1)
+    signal.signal(signal.SIGINT, before)
     assert kills == [1] and ended.is_set()
 
 
