@@ -163,15 +163,6 @@ def test_faults_name_policy_replication_and_round(fault, n_jobs):
                     n_jobs=n_jobs)
 
 
-def test_a_run_with_a_horizon_stops_at_its_last_round_too():
-    """As when a promise is checked on the first 100,000 rounds; what was noted before is kept."""
-    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
-    run = engine.Run(Stacks(bandit, 0, 0, [0, 1]), [np.inf] * 3, 25, ends=np.array([10, 20, 30]))
-    assert run.by_index(cb.UCB1.rule, np.zeros(2), np.empty(0), lazy=True) == engine.LAST_ROUND
-    assert run.state.now.rounds == run.state.n.sum() == 25
-    assert run.record.noted["rounds"].tolist() == [10, 20, 0]
-
-
 def test_the_longest_run_allowed():
     bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)])
     assert cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(300), max_rounds=300).rounds[0, 0, -1] == 300

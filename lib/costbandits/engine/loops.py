@@ -363,8 +363,8 @@ class RuleError(Exception):
 class Run:
     """One run of one policy: its state, and the loops' calls on it.
 
-    Checkpoints are due at a spending, `due`, or with `ends` at these rounds; the run ends at the last of them, and at
-    `max_rounds` at the latest. The other arguments are those of `state.Limits`.
+    Checkpoints are due at a spending, `due`, or with `ends` at these rounds; the run ends at the last of them, or else
+    at `max_rounds`. The other arguments are those of `state.Limits`.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.25)] * 2)
     >>> run = Run(Stacks(bandit, seed=0, replication=0, order=[0, 1]), due=[5.0], max_rounds=100)
@@ -386,9 +386,7 @@ class Run:
         """Call the kernel `loop(*rule, ...)` until the run ends, drawing pages when a stack is empty; its status."""
         stacks, self.worked_on = self.stacks, rule
         while True:
-            last = self.max_rounds
-            if self.ends is not None:
-                last = min(last, self.ends[self.state.now.checkpoint])
+            last = self.max_rounds if self.ends is None else self.ends[self.state.now.checkpoint]
             stacks.read_on(self.outcomes, self.state)
             try:
                 status = loop(*rule, self.outcomes, self.state, self.record, self.limits._replace(last_round=int(last)))
@@ -405,9 +403,7 @@ class Run:
         now = self.state.now
         while now.checkpoint < len(self.ends) and self.ends[now.checkpoint] <= now.rounds:
             note(self.state, self.record)
-        if now.checkpoint == len(self.ends):
-            return DONE
-        return RUNNING if now.rounds < self.max_rounds else LAST_ROUND
+        return DONE if now.checkpoint == len(self.ends) else RUNNING
 
     def search(self) -> tuple[np.record, np.ndarray]:
         """What `lazy_argmax` begins with: leader 0, a first stride of 1, bounds that have expired."""

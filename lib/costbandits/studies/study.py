@@ -153,11 +153,11 @@ class Study:
         return self.max_rounds or (FURTHEST if skips else max(PATIENCE, stop.horizon or 0))
 
     def _run(self, label, replication, problem, stacks, stop, due, *end):
-        policy = self.policies[label]
+        policy, (*limits, ends) = self.policies[label], end
         limit = self.limit(policy, stacks, stop)
 
         def play(rounds=limit, **options):
-            run = engine.Run(stacks, due, rounds, *end)
+            run = engine.Run(stacks, due, rounds, *limits, None if ends is None else np.minimum(ends, rounds))
             try:
                 status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
             except engine.RuleError as told:
