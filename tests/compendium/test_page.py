@@ -1,5 +1,6 @@
 """The page of an executed notebook: folded plumbing and solutions, links between sections, nothing of the machine."""
 
+import base64
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +15,9 @@ from compendium import page
 def html(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
     told = new_output("display_data", {"text/markdown": "**Told**, in section 1.1.", "text/plain": "<Markdown>"})
+    (folder / "a.svg").write_text("<svg>a</svg>")
     cells = [new_markdown_cell("# Toy\n## 1. One\n### 1.1 Part\nSee section 1.1 and section 7."),
-             new_markdown_cell("With $x^2$ and $\\badly{$.\n\n$$\\frac{1}{y}$$"),
+             new_markdown_cell("With $x^2$ and $\\badly{$.\n\n$$\\frac{1}{y}$$\n\n![a](a.svg)"),
              new_code_cell("store = 'somewhere/store.sqlite'", metadata={"tags": ["injected-parameters"]}),
              new_code_cell("import plumbing", metadata={"tags": ["hide-input"]}, outputs=[told]),
              new_code_cell("mathematics = 1", execution_count=160),
@@ -47,6 +49,11 @@ def test_sections_are_links_where_there_are_such(html):
 
 def test_formulas_are_mathml_and_what_cannot_be_read_is_its_source(html):
     assert "<msup><mi>x</mi><mn>2</mn></msup>" in html and "<mfrac>" in html and "<code>\\badly{</code>" in html
+
+
+def test_a_picture_of_the_prose_is_in_the_page(html):
+    held = base64.b64encode(b"<svg>a</svg>").decode()
+    assert f'src="data:image/svg+xml;base64,{held}' in html and "a.svg" not in html
 
 
 def test_nothing_of_the_machine_and_no_prompt_is_shown(html):
