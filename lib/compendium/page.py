@@ -74,11 +74,11 @@ def html(notebook, job):
         def block_math(self, body):
             return _formula(body, display=True)
 
-    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, exclude_input_prompt=True, exclude_output_prompt=True)
     def markdown(text):
         renderer = Renderer(escape=False, embed_images=True, path=str(job.source.parent))
         return MarkdownWithMath(renderer).render(sections.linked(text, known))
 
+    exporter = HTMLExporter(raw_template=HTML_TEMPLATE, exclude_input_prompt=True, exclude_output_prompt=True)
     exporter.register_filter("markdown2html", markdown)
     exporter.register_filter("folded", folded)
     exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
