@@ -298,7 +298,7 @@ def counted_run(policy, bandit, stop):
 
 
 def trillion():
-    """Runs of up to a trillion: what they cost beside their rounds. None goes on after one of three seconds."""
+    """Runs of up to a trillion: what they cost beside their rounds. None goes on after one of five seconds."""
     ten, rng = cb.instances.bernoulli(10)(np.random.default_rng(1)), np.random.default_rng(2)
     priced = cb.Bandit([cb.Bernoulli(p) for p in rng.uniform(0.2, 0.8, 10)],
                        [cb.Constant(float(c)) for c in rng.integers(1, 21, 10)])
@@ -319,7 +319,7 @@ def trillion():
                 seconds, rounds, *counts = counted_run(policy, bandit, stop(10**power))
                 yield (f"{label:22}{10.0**power:8.0e}{seconds:10.3f}{rounds:10.1e}"
                        + "".join(f"{count:>10}" for count in counts))
-                if seconds > 3:
+                if seconds > 5:
                     break
     wide = cb.instances.bernoulli(100)(np.random.default_rng(1))
     for label, policy in {"omega-UCB 1/4, K = 100": cb.OmegaUCB(0.25), "BTS, K = 100": cb.BTS()}.items():
