@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from costbandits.analysis import ledger
+from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
 from . import publication
@@ -104,6 +105,21 @@ def cover(root, name):
     figures = story(root, name)[0]
     return next((pair for pair in figures.items() if pair[0].startswith(("figure", "prices"))),
                 next(iter(figures.items()), None))
+
+
+def value(row):
+    """A row's estimate with its interval, as it is read; "" if it has none."""
+    if row.estimate != row.estimate:
+        return ""
+    if row.low == row.estimate == row.high:
+        return typeset(f"{row.estimate:.3g}")
+    return typeset(str(Interval(row.estimate, row.low, row.high)))
+
+
+def region(low, high):
+    """The values for which a claim holds."""
+    begin = f"[{low:g}" if low > -float("inf") else "(-∞"
+    return f"{begin}, {high:g}]" if high < float("inf") else f"{begin}, ∞)"
 
 
 def _line(label, cells):

@@ -22,7 +22,7 @@ from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
 from . import paper, publication
-from .outcome import STANDINGS, choices, cover, findings, own, title, totals
+from .outcome import STANDINGS, choices, cover, findings, own, region, title, totals, value
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of
 from .typography import plain
@@ -40,7 +40,8 @@ contradicts it, one across its border leaves it undecided. Where a paper's words
 one decides; what holds under another one only is said. A claim made for several cases holds if it holds in all of
 them.
 
-This page has a line for each claim, what holds first. All rows, with their numbers, runs, readings and the cells that
+This page has a line for each claim, what holds first. Where a case does not hold, the line gives the statistic, the
+region asked for, and the estimate with its interval. All rows, with their numbers, runs, readings and the cells that
 judged them, are on the ledger's page of the reading site (`make site`), as a table in [{LEDGER}]({LEDGER}), and with
 all that is known of each claim in [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
 
@@ -160,19 +161,28 @@ def report(rows, claims, root):
                   f"[The chapter](notebooks/{name}.ipynb) · [the claims in full]({CLAIMS}/{name}.yaml) · "
                   f"[all rows](figures/{name}/ledger.csv)\n",
                   "| | what the paper says | place | verdict | cases | second check |\n|---|---|---|---|---|---|",
-                  *(_told(line, claims[line.id]) for line in lines if line not in ours), "",
+                  *(_told(line, claims[line.id], part[part.id == line.id]) for line in lines if line not in ours), "",
                   *[f"Questions of ours: {'; '.join(f'{each.id} {each.standing}' for each in ours)}.\n"] * bool(ours)]
     return "\n".join(parts)
 
 
-def _told(line, claim):
-    """A claim as a line of its paper's table."""
+def _told(line, claim, rows):
+    """A claim as a line of its paper's table, with the numbers of the cases that are not reproduced."""
+    rows, asked = rows[rows.reading == "primary"], ""
+    if rows.verdict.isin([ledger.CONTRADICTED, ledger.UNDECIDED]).any():
+        asked = f"{claim.statistic} should be in {region(*claim.region)}; "
+    cases = asked + "; ".join(f"{row.case}: {_judged(row)}" for row in rows.itertuples())
     checked = ""
     if claim.second_check:
         kind, where = claim.second_check
         checked = f"{kind}: " + (plain(where) if kind == "none" else ", ".join(map(_test, where.split(", "))))
-    told = plain(claim.claim), plain(claim.place), plain(line.verdict), plain(line.cases), checked
+    told = plain(claim.claim), plain(claim.place), plain(line.verdict), plain(cases), checked
     return f'| <a id="{claim.id}"></a>{claim.id} | {" | ".join(told)} |'
+
+
+def _judged(row):
+    """A verdict, with the number it comes from unless the claim holds."""
+    return f"{row.verdict} {value(row)}".strip() if row.verdict != ledger.REPRODUCED else row.verdict
 
 
 def _test(where):
@@ -198,10 +208,12 @@ def results(rows, claims, root):
 
 
 def _agreement(rows):
-    """How many verdicts more runs confirm; "" where there are none."""
+    """How many verdicts more runs confirm, and what becomes of the others; "" where there are none."""
     deep = rows[rows.deep != ""]
-    agree = (deep.deep == deep.verdict).sum()
-    return f"More runs (`make deep`) confirm {agree} of {len(deep)} rows. " * bool(len(deep))
+    other = deep[deep.deep != deep.verdict]
+    undecided = (other.verdict == ledger.UNDECIDED).sum()
+    others = f"Of the other {len(other)}, {undecided} were undecided before. " * bool(len(other))
+    return f"More runs (`make deep`) confirm {len(deep) - len(other)} of {len(deep)} rows. {others}" * bool(len(deep))
 
 
 def made(root):

@@ -42,12 +42,13 @@ def write_claims(**changes):
 
 
 def book(scale, name, **values):
-    """A ledger in which a claim's first case has this value, exactly, and a claim without one cannot be tested."""
+    """A ledger in which a claim's first case has this value, or interval, and one without cannot be tested."""
     claims = project.claims(".", name)
     book = ledger.Ledger(claims, scale)
     for id in claims:
         if id in values:
-            book.judge(id, "a", Interval(values[id], values[id], values[id]), 10 if scale == "paper" else 20)
+            value = values[id] if isinstance(values[id], Interval) else Interval(values[id], values[id], values[id])
+            book.judge(id, "a", value, 10 if scale == "paper" else 20)
         else:
             book.untestable(id, "a", "data")
     return book.frame()
@@ -98,9 +99,12 @@ def test_the_verdict_of_more_runs_stands_beside_the_one_that_counts(toys):
     assert list(rows.deep) == ["contradicted", "reproduced", ""] and left_out == []
     assert list(rows.verdict) == ["reproduced", "cannot be tested", "contradicted"]
     assert made_book.main([]) == 0 and made("figures/omega_ucb/ledger.csv") == before
-    assert "More runs (`make deep`) confirm 0 of 2 rows." in made("README.md")
+    assert "More runs (`make deep`) confirm 0 of 2 rows. Of the other 2, 0 were undecided before." in made("README.md")
     file_rows(book("deep", "kube", K1=3.0), "figures/deep/kube")
     assert made_book.main([]) == 0 and "confirm 1 of 3 rows." in made("README.md")
+    file_rows(book("paper", "omega_ucb", O1=Interval(0.9, 0.5, 1.5), O2=0.5), "figures/omega_ucb")
+    assert made_book.main([]) == 0
+    assert "confirm 2 of 3 rows. Of the other 1, 1 were undecided before." in made("README.md")
 
 
 @pytest.mark.parametrize("change", [{"case": "b"}, {"reading": "median"}, {"region_high": 4.0}, {"statistic": "x"}])
@@ -163,7 +167,7 @@ def test_the_report_has_each_claim_what_holds_first(toys):
     report = made("REPRODUCTION.md")
     first, second = re.findall(r'^\| <a id="O\d">.*$', report, re.M)
     assert r"O2 \*holds\* \| mostly | section &lt;1&gt; | reproduced | a: reproduced |" in first
-    assert 'id="O1"' in second and "| contradicted | a: contradicted |" in second
+    assert 'id="O1"' in second and "| contradicted | ratio should be in " in second and "a: contradicted 3 |" in second
     links = re.findall(r"\]\(#([\w-]+)\)", report)
     assert set(links) == {"omega_ucb", "kube"}
     assert set(re.findall('<a id="(.*?)">', report)) == {"omega_ucb", "kube", "O1", "O2", "K1"}
@@ -210,6 +214,15 @@ def test_a_claim_made_for_several_cases_counts_once(toys):
     file_rows(pd.concat([rows, rows[rows.id == "O1"].assign(case="b")]), "figures/omega_ucb")
     assert made_book.main([]) == 0
     assert "| [Toys](REPRODUCTION.md#omega_ucb) | 2 | 1 | 0 | 0 | 0 | 1 |" in made("README.md")
+
+
+def test_the_report_has_the_numbers_of_what_does_not_hold(toys):
+    file_rows(book("paper", "omega_ucb", O1=0.5), "figures/omega_ucb")
+    file_rows(book("paper", "kube", K1=Interval(0.9, 0.5, 1.5)), "figures/kube")
+    assert made_book.main([]) == 0
+    told = made("REPRODUCTION.md")
+    assert r"| undecided | ratio should be in \[0, 1\]; a: undecided 0.9 \[0.5, 1.5\] |" in told
+    assert "| reproduced | a: reproduced |" in told and "| cannot be tested | a: cannot be tested |" in told
 
 
 def test_a_question_of_ours_contradicts_nobody(toys):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from costbandits.analysis import ledger
 from costbandits.analysis.cell import digest
-from costbandits.analysis.statistics import Interval
 
 from .. import cells
+from ..outcome import region, value
 from ..project import chapters, heading
 from ..typography import plain, typeset
 
@@ -52,20 +52,6 @@ class Book:
 def _cells(root, name):
     """Digest of a cell's code -> its id."""
     return {digest(cell["source"]): cell["id"] for cell in cells.cells(Path(root) / f"notebooks/{name}.ipynb")}
-
-
-def value(row):
-    """A row's estimate with its interval, as it is read; "" if it has none."""
-    if row.estimate != row.estimate:
-        return ""
-    if row.low == row.estimate == row.high:
-        return typeset(f"{row.estimate:.3g}")
-    return typeset(str(Interval(row.estimate, row.low, row.high)))
-
-
-def region(low, high):
-    """The values for which a claim holds."""
-    return f"[{low:g}, ∞)" if high == float("inf") else f"[{low:g}, {high:g}]"
 
 
 def second_check(claim):
