@@ -386,7 +386,9 @@ def numpy_over_replications(K, replications, rounds, rho=0.25):
 
 def rivals():
     """What a good user would write instead, for omega-UCB on Bernoulli arms, as ratios."""
-    plain_numba(np.ones(2) / 2, np.ones(2) / 2, 5.0, 0.25, np.random.default_rng(0))
+    # Compiled before the clock starts, for what it is to play: the arrays of a bandit are read-only, a type of its own.
+    bandit = cb.instances.bernoulli(2)(stream(0, 0, 0))
+    plain_numba(bandit.reward_means, bandit.cost_means, 5.0, 0.25, np.random.default_rng(0))
     for K in (10, 100):
         ours, make = cost_of_a_pull(cb.OmegaUCB(0.25), cb.instances.bernoulli(K)), cb.instances.bernoulli(K)
         seconds = pulls = 0
