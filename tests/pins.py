@@ -160,8 +160,10 @@ def everything():
 
 
 def versions():
-    """What the last bit of a logarithm or a root may hang on."""
-    return [platform.machine(), sys.platform, *(f"{name} {metadata.version(name)}" for name in ("numba", "numpy"))]
+    """What the last bit of a logarithm, a root or a sum of products may hang on."""
+    wide = "X86_V4" in np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    return [platform.machine(), sys.platform, *(f"{name} {metadata.version(name)}" for name in ("numba", "numpy")),
+            "AVX-512" if wide else "no AVX-512"]
 
 
 def decisions(pins):

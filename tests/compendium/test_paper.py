@@ -20,7 +20,7 @@ ENTRIES = parse_file(REFERENCES).entries
 SECTIONS = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement",
             "AI usage disclosure", "Acknowledgements", "References"]
 # Numbers that describe a set-up, and are no results.
-TOLD = {"10", "100", "1,000"}
+TOLD = {"10", "100"}
 
 
 def section(name):
