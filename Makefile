@@ -31,6 +31,13 @@ UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manife
   $(if $(and $(wildcard figures/ledger.csv),$(wildcard figures/claims.json),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
 COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 
+# The last bit of a sum hangs on the number of cores and on the widest registers in use: the same ones everywhere.
+export OPENBLAS_NUM_THREADS = 1
+ifeq ($(shell uname -m),x86_64)
+export OPENBLAS_CORETYPE = Haswell
+export NPY_DISABLE_CPU_FEATURES = X86_V4 AVX512_ICL AVX512_SPR
+endif
+
 # Jupyter's own environment comes before whatever kernels and settings the user has.
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1

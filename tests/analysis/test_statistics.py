@@ -252,6 +252,19 @@ def test_the_p_value_of_a_mean_is_the_level_at_which_its_interval_ends_at_0(seed
     assert st.mean(d, 1 - p).low == pytest.approx(0, abs=2e-3)                  # 0.03 s.e.: one resample more or less
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_where_most_replications_are_ties_rounding_takes_no_side(seed):
+    d = np.zeros(250)
+    d[:4] = 1.0, 1.0, -1.0, 1.0
+    common = np.random.default_rng(seed).uniform(100, 200, 250)                 # what both lose in a replication
+    coarse, fine = np.floor(common), np.floor(common) + common[::-1] / 3
+    exact = st.tournament({"a": d, "b": np.zeros(250)}).iloc[0]
+    for base in (coarse, fine, fine[::-1] * 1e6):
+        scaled = d * (1e6 if base[0] > 1e3 else 1.0)
+        pair = st.tournament({"a": base + scaled, "b": base}).iloc[0]
+        assert pair.p_mean == pytest.approx(exact.p_mean, rel=1e-6) and pair.ties == 246
+
+
 def test_a_difference_far_beyond_the_resamples_has_a_p_value_that_many_pairs_leave_significant():
     x = np.random.default_rng(0).normal(size=200)
     p = st.tournament({"a": x, "b": np.full(200, 1.0)}).p_mean[0]               # 14 standard errors

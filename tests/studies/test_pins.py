@@ -50,6 +50,18 @@ def test_a_changed_pin_needs_a_new_number_and_a_new_one_does_not(tmp_path):
         "history": {"1": pins.summary(before), "2": pins.summary(after)}, "pins": after, "versions": pins.versions()}
 
 
+def test_with_other_versions_bits_may_change_and_decisions_may_not(tmp_path):
+    path, bits = tmp_path / "pins.json", {"pulls": ["3 4"], "working": "0a"}
+    pins.renew(path, {"a": bits}, 1)
+    path.write_text(path.read_text().replace(pins.versions()[-1], "another kind"))
+    with pytest.raises(SystemExit, match="Changed: a$"):
+        pins.renew(path, {"a": bits | {"pulls": ["4 3"]}}, 1)
+    pins.renew(path, {"a": bits | {"working": "0b"}}, 1)
+    assert json.loads(path.read_text())["versions"] == pins.versions()
+    with pytest.raises(SystemExit, match="Changed: a$"):
+        pins.renew(path, {"a": bits}, 1)
+
+
 def test_every_policy_stop_rule_and_law_is_pinned():
     policies = {type(policy) for study in pins.STUDIES.values() for policy in study[0].values()}
     assert {cls for cls in vars(cb).values() if inspect.isclass(cls) and hasattr(cls, "prepare")} <= policies

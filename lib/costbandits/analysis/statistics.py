@@ -558,7 +558,10 @@ def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Dat
     x, confidence = _together(values), _level(confidence)
     require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
     means = _means(x)
-    rows = [{"a": a, "b": b, **_duel(x[i] - x[j], [each[..., i] - each[..., j] for each in means], confidence)}
+    # Where most replications are ties, many a resampled difference is 0 or the estimate but for rounding: no side of it.
+    digits = -int(np.clip(np.floor(np.log10(ROUNDING * max(np.abs(x).max(), 1e-290))), -300, 300))
+    rows = [{"a": a, "b": b,
+             **_duel(x[i] - x[j], [np.round(each[..., i] - each[..., j], digits) for each in means], confidence)}
             for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
     rows = pd.DataFrame(rows)
     return rows.assign(p_wins_holm=holm(rows.p_wins), p_mean_holm=holm(rows.p_mean))
