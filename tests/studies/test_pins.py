@@ -54,11 +54,11 @@ def test_with_other_versions_bits_may_change_and_decisions_may_not(tmp_path):
     path, bits = tmp_path / "pins.json", {"pulls": ["3 4"], "working": "0a"}
     pins.renew(path, {"a": bits}, 1)
     path.write_text(path.read_text().replace(pins.versions()[-1], "another kind"))
-    with pytest.raises(SystemExit, match="Changed: a$"):
+    with pytest.raises(SystemExit, match=r"Changed: a$"):
         pins.renew(path, {"a": bits | {"pulls": ["4 3"]}}, 1)
     pins.renew(path, {"a": bits | {"working": "0b"}}, 1)
     assert json.loads(path.read_text())["versions"] == pins.versions()
-    with pytest.raises(SystemExit, match="Changed: a$"):
+    with pytest.raises(SystemExit, match=r"Changed: a$"):
         pins.renew(path, {"a": bits}, 1)
 
 

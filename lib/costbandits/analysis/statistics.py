@@ -558,7 +558,7 @@ def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Dat
     x, confidence = _together(values), _level(confidence)
     require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
     means = _means(x)
-    # Where most replications are ties, many a resampled difference is 0 or the estimate but for rounding: no side of it.
+    # Where most replications are ties, many a resampled difference is 0 or the estimate but for rounding: on no side.
     digits = -int(np.clip(np.floor(np.log10(ROUNDING * max(np.abs(x).max(), 1e-290))), -300, 300))
     rows = [{"a": a, "b": b,
              **_duel(x[i] - x[j], [np.round(each[..., i] - each[..., j], digits) for each in means], confidence)}
