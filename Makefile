@@ -127,10 +127,12 @@ wheel: $(READY)  ## build costbandits as a wheel, and play the README's example 
 	cd $(BUILD)/wheel && venv/bin/python -I "$(CURDIR)/tests/wheel.py"
 
 # Numba keeps one compiled version of a file, so these keep theirs elsewhere. PYTHON has to be one that they exist for.
+# An older NumPy has other names for the features of a processor.
 lowest:  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
 	rm -rf $(BUILD)/lowest
 	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
-	NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" $(BUILD)/lowest/bin/python -m pytest $(SPREAD) \
+	env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" \
+	  $(BUILD)/lowest/bin/python -m pytest $(SPREAD) \
 	  $(patsubst %,tests/%,environments engine policies studies theory analysis)
 
 OLDEST = $$(sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)".*/\1==\2/p' pyproject.toml)

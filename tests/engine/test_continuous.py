@@ -71,8 +71,8 @@ def chance(x, edges, below):
     counts = np.diff(np.searchsorted(np.sort(x), edges), prepend=0, append=len(x))
     expected = len(x) * np.diff(below, prepend=0.0, append=1.0)
     rare = np.append(expected[:-1] <= 20, True)            # these count as one, with the last
-    counts, expected = ([*values[~rare], values[rare].sum()] for values in (counts, expected))
-    return stats.chisquare(counts, expected, sum_check=False).pvalue
+    counts, expected = (np.append(values[~rare], values[rare].sum()) for values in (counts, expected))
+    return stats.chi2.sf(((counts - expected)**2 / expected).sum(), len(counts) - 1)
 
 
 def fits(x, law):
