@@ -51,6 +51,16 @@ def test_a_dead_link_is_noticed(link):
     assert len(list(dead_links(f"[x{link}", "README.md", dict(TEXTS)))) == 1
 
 
+# The changelog also names what is gone.
+@pytest.mark.parametrize("page", [page for folder in ("", "book", "data", "notebooks", ".github")
+                                  for page in sorted((ROOT / folder).glob("**/*.md" if folder else "*.md"))
+                                  if page.name != "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_are_there(page):
+    named = re.findall(r"`((?:lib|tests|figures|params|claims|notebooks|book|benchmarks|data|\.github)/[\w./-]+)`",
+                       page.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 @pytest.mark.parametrize(("name", "most"), [("README.md", 150), ("REPRODUCTION.md", 300)])
 def test_a_front_door_is_short(name, most):
     assert len(TEXTS[name].splitlines()) <= most
