@@ -102,7 +102,7 @@ def errors(mean: float, reference: ArrayLike) -> Errors:
 
 
 def low_rounds(reward_mean: float, cost_mean: float, level: float, box: bool = False) -> float:
-    """Lemma 4's constant C_A: rounds in which the best arm's index is below `level`, in expectation; for a = 1.
+    """Lemma 4's constant C: rounds in which the best arm's index is below `level`, in expectation; for a = 1.
 
     S_r + S_c for the box (omega-UCB's ratio of two bounds), whatever the dependence of reward and cost; for KL-UCB-SC
     with the two independent, min(m_c S_r, m_r S_c) more. The references x0 = level y0 are the best of a grid.
@@ -208,7 +208,7 @@ def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
 def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independent: bool = True) -> np.ndarray:
     """Theorem 7: upper bound of the expected pulls of each worse arm up to round tau, shape (K,); infinite for best.
 
-    1 + C_A(h) g(tau) + (1 + eps) a log(tau) / I + (1 + eps)^2 V / (2 eps^2 I^2), where I is I_k(h) (J_k(h) for the
+    1 + C(h) g(tau) + (1 + eps) a log(tau) / I + (1 + eps)^2 V / (2 eps^2 I^2), where I is I_k(h) (J_k(h) for the
     box), at the best level h and eps of a grid. g is 1 for a >= 1, and 1 + tau^(1-a)/(1-a) below.
 
     Parameters

@@ -416,7 +416,7 @@ def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     where mu_best is the best arm's expected cost. The largest such value over arms and levels h, and 0 where nothing
     follows (no other arm with a ratio above 2, or two best arms).
 
-    The bandit has Bernoulli rewards and costs; tau and rho as in `xi`.
+    The bandit has Bernoulli rewards and costs, independent of each other; tau and rho as in `xi`.
 
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_plays(trap, tau=10**6, rho=0.25), 2)
