@@ -325,7 +325,7 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
 
     The theorem of section 3.16 of the chapter, whose proof is complete. `wrong_bases` and `failures` are the two halves
     of its second term; `learning` is the first and the last, questions and unspent budget. Infinite if an arm costs c,
-    or if one arm alone is best and one dearer than c pays as much.
+    or if one arm alone is best and one that costs more than c pays as much.
 
     Parameters
     ----------
