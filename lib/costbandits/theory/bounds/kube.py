@@ -77,7 +77,7 @@ def kube(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
     """Theorem 1 (Tran-Thanh et al.) as printed: upper bound of KUBE's regret, in units of reward.
 
     Its proof conditions on the number of pulls and fails, but the statement holds when budget >= min(costs) and no
-    pull, those of the initial phase included, overspends. Below that its logarithm is negative and it is false.
+    pull, those of the initial phase included, overspends. Below that it is false for small budgets.
     It is infinite when two arms share the highest density, since then d_min = 0.
 
     Parameters
