@@ -81,7 +81,7 @@ def next_spell(n, sums, terms, arms, look):
             return arm, terms.horizon
         later = min(look.sweep + max(1, look.sweep // LATER), terms.sweeps)
         look.sweep = later if later > look.sweep else 0
-    if look.arm >= 0:
+    if look.arm >= 0 and arms.standing[look.arm] == ACTIVE:
         arms.upper[look.arm], arms.lower[look.arm] = reward_bounds(look.arm, n, sums, terms.width)
     arm = cheapest(terms.alpha, arms.lower, arms.upper, arms.price)
     return arm, max(1, n[arm] // LATER)
