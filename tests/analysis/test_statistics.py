@@ -288,14 +288,14 @@ def test_false_verdicts_of_a_tournament_are_rare():
 @pytest.mark.slow
 def test_at_a_small_level_a_heavy_tail_is_called_better_too_easily():
     """As the tournament's notebook says: one run in a hundred locked, equal means, exponential losses of such runs."""
-    rng, n, pairs = np.random.default_rng(0), 1000, 1000
+    rng, n, pairs = np.random.default_rng(0), 250, 1000
     locked = (rng.random((n, pairs)) < 0.01) * rng.exponential(50, (n, pairs))
     d = rng.lognormal(0, 0.5, (n, pairs)) + locked - rng.lognormal(0, 0.5, (n, pairs)) - 0.5
     estimates, draws, left_out = d.mean(axis=0), st.resamples(n) @ d, (d.sum(axis=0) - d) / (n - 1)
     p = np.array([st._p_value(*each) for each in zip(estimates, draws.T, left_out.T, strict=True)])
-    # 15,000 other pairs gave 1.9 %, of which nearly all for the heavy tail; these bounds are four standard errors away.
-    assert 3 <= (p < 0.0005).sum() <= 35 and (estimates[p < 0.0005] < 0).mean() > 0.8
-    assert 0.05 < (p < 0.05).mean() < 0.12
+    # 15,000 pairs more gave 15.8 % and 22.4 %, most for the heavy tail; the bounds are four standard errors away.
+    assert 0.11 < (p < 0.0005).mean() < 0.205 and (estimates[p < 0.0005] < 0).mean() > 0.95
+    assert 0.17 < (p < 0.05).mean() < 0.28
 
 
 def test_a_typical_ratio_by_hand():
