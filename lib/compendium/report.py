@@ -4,7 +4,7 @@
     python -m compendium.report --check    exit status 1, and what is out of date; nothing is written
 
 The rows that the notebooks have published (figures/<notebook>/ledger.csv) are collected in figures/ledger.csv. Its
-column `deep` has the verdict of more runs on the same question (figures/deep/<notebook>/ledger.csv), if there is one.
+column `deep` has the verdict of more runs on the same question, by the same cell (figures/deep/<notebook>/ledger.csv).
 REPRODUCTION.md has a line for each claim; the README, between two marks, totals, ten findings of the chapters, figures
 (figures/<notebook>/story.json), and which policy for which problem; paper/paper.md, the report for a journal, numbers.
 """
@@ -21,7 +21,7 @@ from costbandits.analysis import ledger
 from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
-from . import paper, publication
+from . import cells, paper, publication
 from .outcome import STANDINGS, choices, cover, findings, own, region, title, totals, value
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of
@@ -73,7 +73,7 @@ def collect(root):
         Those of the notebooks with a column `notebook` before them, and behind them `deep`, the verdict of more runs
         ("" without), and `second_check`.
     left_out : list of str
-        Deep rows that answer no question of the paper scale, as when a region has changed since.
+        Deep rows that answer no question of the paper scale, as when a region or the judging cell has changed since.
 
     Raises
     ------
@@ -108,7 +108,8 @@ def _compared(paper, folder):
     found = own(folder, "ledger.csv")     # without the data of ads it cannot test what needs them
     deep = ledger.read(found) if found else paper[:0]
     deep = deep[deep.verdict != ledger.UNTESTABLE]
-    asked, answered = (pd.MultiIndex.from_frame(rows[QUESTION]) for rows in (paper, deep))
+    # A cell that has changed since may ask something else in the same words.
+    asked, answered = (pd.MultiIndex.from_frame(rows[[*QUESTION, "cell"]]) for rows in (paper, deep))
     verdicts = dict(zip(answered, deep.verdict, strict=True))
     rows = paper.assign(deep=[verdicts.get(question, "") for question in asked])
     return rows, deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
@@ -196,7 +197,7 @@ def results(rows, claims, root):
     names, ours = list(rows.notebook.unique()), sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked} are judged, case by case and reading by reading. "
-             f"{_agreement(rows)}[{REPORT}]({REPORT}) has what does not hold, and why we think so.\n",
+             f"{_agreement(rows, root)}[{REPORT}]({REPORT}) has what does not hold, and why we think so.\n",
              totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
              findings(root, names)]
     for name in [names[0], *(name for name in chapters(root) if name not in names)][:3]:
@@ -207,13 +208,22 @@ def results(rows, claims, root):
     return "\n".join([*parts, *(["\n### Which policy for which problem\n", table] * bool(table)), ""])
 
 
-def _agreement(rows):
-    """How many verdicts more runs confirm, and what becomes of the others; "" where there are none."""
+def _agreement(rows, root):
+    """How many verdicts more runs confirm, what becomes of the others, and what has changed since; "" without any."""
     deep = rows[rows.deep != ""]
     other = deep[deep.deep != deep.verdict]
     undecided = (other.verdict == ledger.UNDECIDED).sum()
     others = f"Of the other {len(other)}, {undecided} were undecided before. " * bool(len(other))
-    return f"More runs (`make deep`) confirm {len(deep) - len(other)} of {len(deep)} rows. {others}" * bool(len(deep))
+    changed = "; ".join(title(root, name) for name in deep.notebook.unique() if _changed(root, name))
+    since = f"Cells that judge none of these rows have changed since in the chapters on {changed}. " * bool(changed)
+    told = f"More runs (`make deep`) confirm {len(deep) - len(other)} of {len(deep)} rows. {others}{since}"
+    return told * bool(len(deep))
+
+
+def _changed(root, name):
+    """Whether a notebook's code is another one than more runs were played with."""
+    played = publication.manifest(Path(root) / "figures" / DEEP / name)["runs"].values()
+    return any(run["code"]["notebook"] != cells.notebook(Path(root) / f"notebooks/{name}.ipynb") for run in played)
 
 
 def made(root):
