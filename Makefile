@@ -31,7 +31,7 @@ UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manife
   $(if $(and $(wildcard figures/ledger.csv),$(wildcard figures/claims.json),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
 COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 
-# The last bit of a sum hangs on the number of cores and on the widest registers in use: the same ones everywhere.
+# The last bit of a sum depends on the number of cores and on the widest registers in use: use the same ones everywhere.
 export OPENBLAS_NUM_THREADS = 1
 ifeq ($(shell uname -m),x86_64)
 export OPENBLAS_CORETYPE = Haswell
@@ -52,19 +52,19 @@ help:  ## list these commands
 all: $(BUILD)/compendium.done  ## rebuild figures, tables, ledgers and the README's results at paper scale
 	@echo "Up to date: README.md, REPRODUCTION.md, figures and the executed notebooks in $(BUILD)"
 
-quick: $(QUICK)  ## the same at a small scale, as a smoke run; results stay in build/quick
+quick: $(QUICK)  ## what `make all` does, at a small scale, as a smoke run; results stay in build/quick
 	@echo "Up to date: $(NOTEBOOKS:%=$(BUILD)/quick/figures/%)"
 
 # A file's tests, and a notebook's cells, on one worker; the notebooks, which take longest, before all others.
 SPREAD = -n auto --dist loadfile --no-loadscope-reorder
 
-test: $(READY)  ## everything CI runs: ruff, the unit tests, the committed notebooks compared with a new run
+test: $(READY)  ## ruff, every test, and the committed notebooks compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
 	@mkdir -p $(BUILD)
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest $(SPREAD) \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
-check: $(READY)  ## the fast part of it, about a minute: ruff, and the tests that are neither slow nor need a browser
+check: $(READY)  ## the fast part of `make test`, about a minute: ruff, and the tests that are neither slow nor need a browser
 	$(PY) -m ruff check lib tests benchmarks
 	$(PY) -m pytest $(SPREAD) -m "not slow and not browser" tests
 
@@ -174,7 +174,7 @@ $(BUILD)/deep/thompson.done: $(BUILD)/inputs/test_thompson | $(READY)
 	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/policies/test_thompson.py
 	@touch $@
 
-# It writes one of the files that it depends on, so its stamp is as old as its end.
+# The report writes README.md, on which this stamp depends, so the stamp is touched after it.
 $(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py \
   $(wildcard figures/*/manifest.json figures/deep/*/manifest.json)
 	@$(PY) -m compendium.report

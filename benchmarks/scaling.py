@@ -327,7 +327,7 @@ def from_measurement(measured):
         "stream": max(cost.sent * MILLION / wall(cost, client, MILLION, most) for cost in costs) / 1e6,
         "studies": len(costs), "memory_kb": measured.memory / 1e3, "chunk_gb": 20_000 * measured.memory / 1e9,
         "whole_gb": MILLION * measured.memory / 1e9, "comparison": measured.comparison,
-        "pulls_gb": MILLION * 10 * 37 * 100 * np.dtype(np.int32).itemsize / 1e9, "resamples": RESAMPLES,
+        "pulls_gb": MILLION * 10 * 37 * 100 * np.dtype(np.int64).itemsize / 1e9, "resamples": RESAMPLES,
         "bootstrap_gb": 8 * RESAMPLES * MILLION / 1e9, "blocks": BLOCKS}
 
 
@@ -360,53 +360,57 @@ def page(measured, figures=HERE.parent / "figures"):
 PAGE = """\
 # What a million replications would cost
 
-Made by `python benchmarks/scaling.py` on {provenance}. What is not measured in that run is computed from it,
-or from the committed ledgers.
+Made by `python benchmarks/scaling.py` on {provenance}.
+What is not measured in that run is computed from it, or from the committed ledgers.
 
 ## Measured
 
-One replication at the paper's full budget, with all policies of the notebook's main study, on one core: the
-mean of those played, with its standard error; what it sends to the client, and what it takes in the client's
-store.
+The *client* is the process that calls `cb.simulate`: it hands out tasks, takes results in, and files them in the store.
+The table is about one replication at the paper's full budget, with all policies of the notebook's main study, on one
+core. It has the mean of the replications played, with its standard error; what a replication sends to the client; and
+what it takes in the client's store, in space and in time (*filing*).
 
 {costs}
 
 A client of two worker processes, with the scheduler in its process, needs {task_ms:.2g} ms of a core for a task
 of Dask that does nothing (so {tasks:,.0f} tasks a second at most), and {replication_ms:.2g} ms and
-{memory_kb:.0f} kB of memory for the result of a replication (ten policies, 37 checkpoints). In earnest, all on the
-same two cores, 100 replications of “{first}” took {hundred:.1f} s, of which {play:.1f} s are play.
+{memory_kb:.0f} kB of memory for the result of a replication (ten policies, 37 checkpoints). As a check, with client
+and workers on the same two cores, 100 replications of “{first}” took {hundred:.1f} s, of which {play:.1f} s are play.
 
 ## One, ten and a hundred machines
 
 {walls}
 
-\\* The client takes that long; the cores wait for it. *With* names what most of its time goes to.
+\\* The client takes that long; the cores wait for it. *Client feeds* says how many cores one client keeps busy, and
+*with* what most of its time goes to.
 
-The time is that of the cores or that of the client, whichever is longer. Every core is taken to be as fast as
-the one measured, also when its neighbours play; a task to hold as many replications as make {together:g} s of
-play, at least one; the client to hand out tasks, take results in and file them one after another, with
-the scheduler on the same core; the start of the workers and the network
-to cost nothing (the widest stream of results is {stream:.1f} MB a second).
+The time is that of the cores or that of the client, whichever is longer. We assume that
+
+- every core is as fast as the one measured, also when its neighbours play;
+- a task holds as many replications as make {together:g} s of play, at least one;
+- the client hands out tasks, takes results in and files them one after another, with the scheduler on the same core;
+- the start of the workers and the network cost nothing (the widest stream of results is {stream:.1f} MB a second).
 
 Ten machines have more cores than one client feeds in {starved_10} of these {studies} studies, a hundred in
-{starved_100}. There more machines are of no use, but more clients are, each with a range of replications and a
-store of its own: replication i has the same bits in whichever range it is played.
+{starved_100}. In these studies more machines are of no use, but more clients are. Give each client a range of
+replications and a store of its own: replication i has the same bits in whichever range it is played.
 
 ## What they would buy
 
 {gains}
 
 The percentages shrink as one over the root of the number, if the variance is what the runs so far show. With a
-heavy tail that is a bold if: for {tail_policy} on {tail_setting} the worst 1 % of the runs hold {tail:.1f} % of
-the variance, so of a thousand runs ten decide the mean and its error, of a million ten thousand.
+heavy tail this may be wrong: for {tail_policy} in the setting {tail_setting} of its chapter the worst 1 % of the runs
+hold {tail:.1f} % of the variance. So ten of a thousand runs decide the mean and its error, and ten thousand of a
+million.
 
-Verdicts do not wait for them. {undecided} rows of the ledgers are undecided; by the numbers in their notes
-2,000 replications would decide {at_2000}, 10,000 would decide {at_10000}, a million {at_million}. The most that
-a row asks for is {asked:,.0f}; rows that name no number: {unnamed}.
+Most verdicts need no million runs. {undecided} rows of the ledgers are undecided. By the numbers in their notes
+2,000 replications would decide {at_2000} of them, 10,000 would decide {at_10000}, and a million {at_million}. The most
+that a row asks for is {asked:,.0f}; rows that name no number: {unnamed}.
 
 ## How to
 
-Keep little (`reduce`), play in chunks, and let the store remember what is done:
+Keep little of each run (`reduce`), play in chunks, and let the store remember what is done:
 
 ```python
 def final(runs):
@@ -418,8 +422,8 @@ for a in range(0, 1_000_000, 20_000):
 ```
 
 With regrets at 37 checkpoints a chunk of 20,000 takes {chunk_gb:.1f} GB of the client's memory, a million at
-once {whole_gb:.0f} GB; without `reduce`, the pulls of ten policies on 100 arms alone are {pulls_gb:.0f} GB,
-held twice while they are stacked. A bootstrap of a million rows is out of reach, too: {resamples:,} resamples
+once {whole_gb:.0f} GB. Without `reduce`, the pulls of ten policies on 100 arms alone are {pulls_gb:.0f} GB,
+held twice while they are put together. A bootstrap of a million rows is out of reach, too: {resamples:,} resamples
 of them are {bootstrap_gb:.0f} GB. The means of {blocks:,} blocks of replications are independent and have the
 same mean; `cb.statistics.compare` of these, with the quantiles of all rows, takes {comparison:.2g} s for a pair
 of policies. Shares and medians need no bootstrap.
