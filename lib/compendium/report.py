@@ -37,19 +37,19 @@ INTRODUCTION = f"""# What holds, and what does not
 Each claim of the five papers is judged by the interval of a statistic (95 %, corrected where several are compared) and
 by a region of values for which the claim holds. An interval inside the region reproduces the claim, one outside
 contradicts it, one across its border leaves it undecided. Where a paper's words allow several readings, the primary
-one decides; what holds under another one only is said. A claim made for several cases holds if it holds in all of
-them.
+one decides; if a claim holds only under another one, its line says so. A claim made for several cases holds if it
+holds in all of them.
 
-This page has a line for each claim, what holds first. Where a case does not hold, the line gives the statistic, the
-region asked for, and the estimate with its interval. All rows, with their numbers, runs, readings and the cells that
-judged them, are on the ledger's page of the reading site (`make site`), as a table in [{LEDGER}]({LEDGER}), and with
-all that is known of each claim in [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
+This page has a line for each claim; those that hold come first. Where a case does not hold, the line gives the
+statistic, the region asked for, and the estimate with its interval. All rows, with their numbers, runs, readings and
+the cells that judged them, are on the ledger's page of the reading site (`make site`), as a table in
+[{LEDGER}]({LEDGER}), and with all that is known of each claim in [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
 
 Statistics, regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs that judge them. Three
 exceptions: those of cost subsidy came with its first results at paper scale; quick runs had been seen when those of
 Budget-UCB and KUBE were written; and what was added or changed after results were seen is told in the claim's
-`history`, for good. The random streams were changed once, on 23 November 2026, and with them verdicts that hang on
-chance.
+`history`, for good. The random streams were changed once, on 23 November 2026, and with them some verdicts that
+depend on chance.
 
 A *second check* is what else speaks for a verdict. A *counterexample* is an instance that is worked out without
 playing, in rational numbers where that is possible. An *implementation* is a second one, which shares no code with
@@ -197,7 +197,7 @@ def results(rows, claims, root):
     names, ours = list(rows.notebook.unique()), sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked} are judged, case by case and reading by reading. "
-             f"{_agreement(rows, root)}[{REPORT}]({REPORT}) has what does not hold, and why we think so.\n",
+             f"{_agreement(rows, root)}[{REPORT}]({REPORT}) has each claim with its verdict, and what speaks for it.\n",
              totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
              findings(root, names)]
     for name in [names[0], *(name for name in chapters(root) if name not in names)][:3]:
@@ -215,7 +215,7 @@ def _agreement(rows, root):
     undecided = (other.verdict == ledger.UNDECIDED).sum()
     others = f"Of the other {len(other)}, {undecided} were undecided before. " * bool(len(other))
     changed = "; ".join(title(root, name) for name in deep.notebook.unique() if _changed(root, name))
-    since = f"Cells that judge none of these rows have changed since in the chapters on {changed}. " * bool(changed)
+    since = f"In the chapters on {changed}, cells that judge none of these rows have changed since. " * bool(changed)
     told = f"More runs (`make deep`) confirm {len(deep) - len(other)} of {len(deep)} rows. {others}{since}"
     return told * bool(len(deep))
 
