@@ -80,7 +80,7 @@ coverage: $(READY)  ## which lines of the library the tests run: refused below 9
 	@$(PY) -m coverage combine --quiet && $(PY) -m coverage report
 
 MEASURED = COVERAGE_FILE="$(CURDIR)/$(BUILD)/coverage/data" $(PY) -m coverage run -m pytest
-# What is quick without the compiler, too, and plays the rules and kernels line by line.
+# Tests that are quick without the compiler, too, and play the rules and kernels line by line.
 PLAIN = by_hand or best_base or clear_base or bayes_regret or could_break or out_of_range or faults_name \
   or (optimum or knapsack) and not transcriptions
 PLAIN_QUICK = pull_for_pull or kl_ucb or known_cost or cost_subsidy
@@ -155,7 +155,7 @@ $(INPUTS): $(BUILD)/inputs/checked
 	@:
 
 # The run itself makes the stamp, as old as its beginning: what is edited meanwhile is newer, whoever notices it. It is a
-# command without a shell around it, so that it is told when make is ended.
+# command without a shell around it, so that a signal that ends make reaches it.
 RUN = @$(COMPENDIUM) run $* --profile $(1) --among $(2) --done $@
 
 $(ALL): $(BUILD)/%.done: $(BUILD)/inputs/paper/% | $(READY)

@@ -4,7 +4,7 @@
 
 Times are the best of several, in nanoseconds per pull *beyond sampling*: the stacks are drawn before the clock
 starts. Rivals in the same run are what a good user would write instead: a plain Numba loop that evaluates every
-index in every round, and NumPy vectorised over replications.
+index in every round, and NumPy vectorised over replications. The time of these two includes their sampling.
 """
 
 import argparse
@@ -298,7 +298,7 @@ def counted_run(policy, bandit, stop):
 
 
 def trillion():
-    """Runs of up to a trillion: what they cost beside their rounds. None goes on after one of five seconds."""
+    """What a run costs, for budgets and horizons up to a trillion; a run of five seconds is the last of its policy."""
     ten, rng = cb.instances.bernoulli(10)(np.random.default_rng(1)), np.random.default_rng(2)
     priced = cb.Bandit([cb.Bernoulli(p) for p in rng.uniform(0.2, 0.8, 10)],
                        [cb.Constant(float(c)) for c in rng.integers(1, 21, 10)])

@@ -82,7 +82,7 @@ def run(job, among=()):
 
 
 def _set_aside(output):
-    """Let what a run without the real data tells not take the place of what the published figures say."""
+    """Rename the story of a run without the real data, so that it does not replace that of the published figures."""
     story = output / "story.json"
     if story.exists() and any(output.glob(f"*{publication.STANDIN}.*")):
         os.replace(story, output / f"story{publication.STANDIN}.json")
@@ -90,7 +90,7 @@ def _set_aside(output):
 
 @contextlib.contextmanager
 def _told(name, consequence):
-    """Turn what can go wrong in a run into one message that ends with its consequence."""
+    """Raise Failed where a run goes wrong, with one message that ends with the consequence."""
     from .execution import NotebookFailed
     try:
         yield

@@ -1,7 +1,7 @@
 """One notebook in a kernel of its own, watched from the terminal.
 
-The notebook runs in a thread, so that the main thread is free for the progress line, and a signal meets it where it
-waits and nowhere else. The kernel is another process: it ends with the run, and by itself within a second or two if
+The notebook runs in a thread, so that the main thread is free for the progress line, and a signal can interrupt it
+only where it waits. The kernel is another process: it ends with the run, and by itself within a second or two if
 the run is killed.
 """
 

@@ -59,7 +59,7 @@ class Gallery:
         Folder to write to; "" writes nothing (quick runs).
     profile : str
     seed : int
-        With the notebook's name and the profile they stand in each picture's metadata.
+        Profile and seed stand in each picture's metadata, with the notebook's name.
     """
 
     def __init__(self, notebook, output="", profile="", seed=0):
@@ -79,8 +79,8 @@ class Gallery:
         Returns
         -------
         DataFrame or None
-            The table at paper scale, which the text speaks of: as committed if this run files nothing. Without a
-            table None, and the table itself as long as none is committed.
+            The table at paper scale, which the text speaks of: that of this run if it files its tables, else the
+            committed one, or `table` itself if none is committed. None without a `table`.
         """
         if not self.output:
             return self._as_published(name, table)

@@ -2,10 +2,11 @@
 
     python lib/compendium/inputs.py build/inputs omega_ucb kube ...
 
-Make compares times of files, and a file is newer after a touch, a checkout, or when it was saved as it is. So make
+Make compares times of files, and a file is newer after a touch, a checkout, or when it is saved unchanged. So make
 depends on the files written here, build/inputs/<profile>/<chapter>: a line for each thing that decides, with a digest
-of what matters in it. They are written only if they change. Comments and docstrings do not matter, nor do a notebook's
-outputs, execution counts and other metadata.
+of what matters in it. They are written only if they change. Comments and docstrings of a module do not matter, nor do a
+notebook's outputs, execution counts and other metadata. In cells, and in the files of claims and parameters, comments
+do matter.
 
 Make calls this script before everything, by its path: it imports nothing but the standard library.
 """
@@ -67,7 +68,7 @@ def write(path, parts):
 
 
 def main(folder, *chapters):
-    """Write all files anew that are not what they should be."""
+    """Write the files that are missing or out of date."""
     folder, lock = Path(folder), Path("requirements.lock")
     modules = {path for path in Path("lib").rglob("*.py") if path.parent not in IDLE_FOLDERS} - IDLE
     library = list(lines(sorted(modules)))

@@ -21,7 +21,7 @@ FILES = {"claims.yaml": "claims/{name}.yaml", "quick.yaml": "params/quick/{name}
          "paper.yaml": f"params/{PUBLISHED}/{{name}}.yaml", "policy.py": "lib/costbandits/policies/{name}.py",
          "bounds.py": "lib/costbandits/theory/bounds/{name}.py", "test_policy.py": "tests/policies/test_{name}.py",
          "test_bounds.py": "tests/theory/test_bounds_{name}.py"}
-# Wherever else a file of the name would meet another one.
+# Other places in which the name may be taken.
 TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_{name}.py",
          "tests/**/test_bounds_{name}.py")
 # Lists that name every chapter or module: the new rows, and the line before which each stands.
@@ -41,7 +41,7 @@ def check(root, name):
     """Refuse a name that cannot be that of a module, or that anything in the project has."""
     root = Path(root)
     require(re.fullmatch("[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name), "name", name,
-            "must be lower-case letters, digits and _, like my_paper")
+            "must be lower-case letters, digits and _, like my_paper, and no keyword of Python")
     places = [place.format(name=name) for place in (NOTEBOOK, *FILES.values(), *TAKEN)]
     there = sorted(path.relative_to(root).as_posix() for place in places for path in root.glob(place))
     require(not there, "name", name, f"is taken: there is {''.join(there[:1])}")

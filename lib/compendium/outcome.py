@@ -60,7 +60,7 @@ def _place(text):
 
 
 def in_short(text, least=120):
-    """The first sentences of a finding, about a hundred letters; its own bold beginning, or the first one, in bold."""
+    """The first sentences of a finding, `least` letters or a little more; its bold beginning, or the first, in bold."""
     text = SHOWN.sub("", typeset(" ".join(text.split())))
     lead = re.match(r"\*\*(.+?)\*\*", text)
     text = text.replace("**", "")
@@ -101,7 +101,7 @@ def choices(root):
 
 
 def cover(root, name):
-    """The first of a notebook's figures, of those from the paper where there are any: (name, what it says), or None."""
+    """A notebook's first figure from the paper, else its first of all: (name, what it says), or None."""
     figures = story(root, name)[0]
     return next((pair for pair in figures.items() if pair[0].startswith(("figure", "prices"))),
                 next(iter(figures.items()), None))

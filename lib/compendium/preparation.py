@@ -159,9 +159,10 @@ def _given(root, name, profile, defaults):
 
 
 def _fits(value, default):
-    """Whether a value from YAML is of the type of the parameter's default, and no less than that suggests.
+    """Whether a value from YAML is of the type of the parameter's default, and in the range that it suggests.
 
-    Numbers are finite, positive where the default is, and not negative where it is 0; lists are empty where it is.
+    Numbers are finite, positive where the default is, and not negative where it is 0; a list may be empty only if the
+    default is.
     """
     if isinstance(default, bool | str):
         return isinstance(value, type(default))

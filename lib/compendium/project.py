@@ -1,4 +1,4 @@
-"""What the project is made of, and where it stands; a paper is known by its name in all of these places."""
+"""What the project is made of, and where each part is; a paper has the same name in all of these places."""
 
 import json
 from pathlib import Path

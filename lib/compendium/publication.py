@@ -7,8 +7,8 @@ last, files that the run no longer makes are removed, and the journal goes.
 
 The manifest says of each file what it holds (SHA-256) and which run made it, without dates or places: the same run
 makes the same bytes. Files can be of different runs. A run without the real data makes `<name>_standin.<suffix>`
-where it would have made `<name>.<suffix>`, and nothing at all in the place of some other files: it leaves the real
-files of an older run that it does not make where they are, and in the manifest.
+where it would have made `<name>.<suffix>`, and makes nothing instead of some other files. So the real files of an older
+run stay where they are, and in the manifest.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ STANDIN = "_standin"
 
 
 class Unfinished(OSError):
-    """A publication has begun to rename and could not go on; the next one will."""
+    """A publication stopped among its renames; the next one completes it."""
 
 
 def publish(stage, folder, run, only=("*",)):
@@ -127,7 +127,7 @@ def manifest(folder):
 
 
 def audit(folder):
-    """Names of the files in `folder` of which its manifest does not tell the truth."""
+    """Names of the files in `folder` that are not as its manifest says: changed, missing or not listed."""
     folder = Path(folder)
     told = {name: entry["sha256"] for name, entry in manifest(folder)["files"].items()}
     there = {path.name for path in folder.iterdir()} - {MANIFEST}
@@ -182,7 +182,7 @@ def _write(path, content):
 
 
 def _sync(folder):
-    """Make the names in `folder` last; where folders cannot be synchronised nothing is lost but that promise."""
+    """Flush the names in `folder` to the disk; a file system that cannot do this for folders is no error."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

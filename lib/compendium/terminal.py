@@ -15,7 +15,7 @@ WINDOW = 20.0     # seconds, the least over which a speed is measured
 
 
 class Watcher:
-    """Reads the file as it grows; says what runs, how far everything is and how long it may still take."""
+    """Reads a file of progress messages as it grows; says what runs, how far it is and how long it may still take."""
 
     def __init__(self, path, clock=time.monotonic):
         self.path, self._clock, self._read = Path(path), clock, 0
@@ -44,7 +44,7 @@ class Watcher:
     def left(self):
         """Seconds to the end at the speed of the last third of the time, or None before there is a speed.
 
-        Not of all the time: replications that the store held pass at once and would promise too much.
+        Not over all the time: replications that are in the store pass at once, and would make the speed look too high.
         """
         (start, _), (now, share) = self._seen[0], self._seen[-1]
         since = now - max(WINDOW, (now - start) / 3)

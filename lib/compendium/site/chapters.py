@@ -86,7 +86,7 @@ def _code(root, name, cell):
 
 
 def _figure(root, name, figure, alt, cell):
-    """A published figure as SVG with what is one click away."""
+    """A published figure as SVG, with links to its data and to its cell."""
     place = f"../figures/{name}/{figure}"
     more = [f"[its data (CSV)]({place}.csv)"] * _file(root, name, figure, "csv").exists()
     more.append(f"[its cell](#cell-id={cell})")

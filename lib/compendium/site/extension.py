@@ -86,7 +86,7 @@ def meanings(path):
 
 
 def readable(app, what, name, thing, options, lines):
-    """Let a docstring's signs stand for themselves: it is plain text, and not markup."""
+    """Escape what reStructuredText would read as markup: a docstring is plain text, with code in backticks."""
     parts = EXAMPLE.split("\n".join(lines))
     parts[::2] = [_literal(re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``\\ ", part)) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")

@@ -20,7 +20,7 @@ class Links:
     claims : dict str -> str
         The page of each claim and of each chapter's claims.
     repository : str
-        Address of the repository; "" if it has none yet. Folders that are no pages lead there.
+        Address of the repository; "" if it has none yet. Links to folders and modules, which are no pages, lead there.
     """
 
     def __init__(self, root, pages, claims, repository=""):
