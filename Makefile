@@ -146,7 +146,8 @@ clean:  ## remove build, with the store of finished replications
 
 distclean: clean  ## remove .venv and all caches too
 	rm -rf .venv .ruff_cache .hypothesis lib/costbandits.egg-info
-	find lib tests -name __pycache__ -prune -exec rm -rf {} +
+	find $(wildcard benchmarks lib notebooks tests) -name __pycache__ -prune -exec rm -rf {} + \
+	  -o -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
 # One call for all of them; each is as new as its last change.
 $(BUILD)/inputs/checked: FORCE | $(READY)
@@ -174,9 +175,10 @@ $(BUILD)/deep/thompson.done: $(BUILD)/inputs/test_thompson | $(READY)
 	COSTBANDITS_DEEP=30 $(PY) -m pytest -v tests/policies/test_thompson.py
 	@touch $@
 
-# The report writes README.md, on which this stamp depends, so the stamp is touched after it.
+# The report writes some of the files on which this stamp depends, so the stamp is touched after it.
 $(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py \
-  $(wildcard figures/*/manifest.json figures/deep/*/manifest.json)
+  $(wildcard $(addprefix lib/compendium/,outcome.py paper.py typography.py) REPRODUCTION.md figures/ledger.csv \
+  figures/claims.json paper/paper.md benchmarks/BENCHMARKS.txt figures/*/manifest.json figures/deep/*/manifest.json)
 	@$(PY) -m compendium.report
 	@touch $@
 

@@ -28,9 +28,8 @@ document.addEventListener("DOMContentLoaded", () => {
   function sort() {
     const [column, order] = (state.get("sort") || "").split("."), at = heads.findIndex(head => head.textContent === column);
     heads.forEach((head, k) => head.ariaSort = k === at ? order : null);
-    const number = text => parseFloat(text.replace(/[[,\s]/g, ""));
-    const text = each => each.row.cells[at].textContent;
-    const compare = (a, b) => number(text(a)) - number(text(b)) || text(a).localeCompare(text(b), "en", {numeric: true});
+    const text = each => each.row.cells[at].textContent, number = each => Number(each.row.cells[at].dataset.number);
+    const compare = (a, b) => number(a) - number(b) || text(a).localeCompare(text(b), "en", {numeric: true});
     if (at >= 0) body.append(...[...rows].sort((a, b) => (order === "ascending" ? 1 : -1) * compare(a, b)).map(each => each.row));
   }
   for (const head of heads) {

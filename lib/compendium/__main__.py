@@ -70,10 +70,11 @@ def run(job, among=()):
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
         _set_aside(output)
         changed = publication.publish(output, job.folder, job.record)
-        if job.ledger:
-            publication.publish(output, job.ledger, job.record, only=("ledger*.csv",))
-        for path in (executed, html):
-            os.replace(path, job.home / path.name)
+        with _told(job.name, f"{_short(job.folder)} is published; the rest is in {_short(scratch)}"):
+            if job.ledger:
+                publication.publish(output, job.ledger, job.record, only=("ledger*.csv",))
+            for path in (executed, html):
+                os.replace(path, job.home / path.name)
         shutil.rmtree(scratch)
         line.clear()
     files = len(publication.manifest(job.folder)["files"])

@@ -6,7 +6,8 @@ from html import escape
 from .cells import folded
 
 # What the HTML page is made with. The package nbconvert itself can be imported also where its exporters cannot.
-PACKAGES = ("math_core", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune")
+PACKAGES = ("fontTools.subset", "math_core", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune",
+            "ziamath")
 
 # The usual template leaves out the alternative text of pictures, and loads scripts from elsewhere.
 HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}

@@ -120,11 +120,15 @@ def parameters(notebook, name="notebook"):
     cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
     require(len(cells) == 1, f"{name}, cells tagged 'parameters'", len(cells), "must be exactly one")
     found = {}
-    for line in ast.parse(cells[0].source).body:
+    try:
+        body = ast.parse(cells[0].source).body
+    except SyntaxError as error:
+        raise ValueError(f"{name}, parameters cell: {error.msg}, line {error.lineno}") from None
+    for line in body:
         try:
             (target,) = line.targets
             found[target.id] = ast.literal_eval(line.value)
-        except (AttributeError, ValueError):
+        except (AttributeError, TypeError, ValueError):
             raise ValueError(f"{name}, parameters cell: {ast.unparse(line)!r} must be `name = literal`") from None
     return found
 
@@ -137,7 +141,7 @@ def read(root, name):
     path = root / "notebooks" / f"{name}.ipynb"
     try:
         return nbformat.read(path, as_version=4)
-    except (ValueError, nbformat.ValidationError) as error:
+    except (AttributeError, ValueError, nbformat.ValidationError) as error:     # of JSON that is no dict
         raise ValueError(f"{path}: not a notebook ({error})") from error
 
 

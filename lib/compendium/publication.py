@@ -63,7 +63,9 @@ def publish(stage, folder, run, only=("*",)):
     before = manifest(folder)
     after = _manifest(staged, before, folder, run)
     changed = [name for name in staged if _sha256(folder / name) != staged[name]]
-    obsolete = [name for name in before["files"] if name not in after["files"]]
+    # A run without the real data removes stand-ins only: what was edited stays, though the manifest names it no more.
+    obsolete = [name for name in before["files"]
+                if name not in after["files"] and (_is_standin(name) or not any(map(_is_standin, staged)))]
     try:
         for name in changed:
             _write(_part(folder / name), (stage / name).read_bytes())

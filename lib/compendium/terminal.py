@@ -28,7 +28,8 @@ class Watcher:
         share = self.share()
         done, total = self.done.get(self.label, (0, 0))
         parts = [f"{self.label} {done}/{total}"] if done < total else []
-        if share:
+        # The share says nothing of a study that was not announced.
+        if share and (done >= total or self.label in self.announced):
             parts.append(f"{math.floor(100 * share)}% of all")
             left = self.left()
             parts += [f"about {minutes(left)} left"] if left and share < 1 else []

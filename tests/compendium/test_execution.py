@@ -639,6 +639,13 @@ def test_a_publication_that_stops_half_way_says_so(executed, monkeypatch, capsys
     assert command.main(PAPER) == 0 and publication.audit(executed / "figures/toy") == []
 
 
+def test_what_fails_after_the_publication_does_not_say_that_nothing_is_published(executed, capsys):
+    (executed / "build/toy.html").mkdir(parents=True)
+    assert command.main(PAPER) == 1
+    assert "figures/toy is published" in (said := capsys.readouterr().err) and "Nothing" not in said
+    assert (executed / "figures/toy/table0.csv").read_text() == "new"
+
+
 @pytest.fixture
 def terminal(monkeypatch):
     """A terminal of 40 columns: a stream to write to, and a function that reads what has been written."""
@@ -715,6 +722,18 @@ def test_the_watcher_reads_what_the_studies_write(tmp_path, monkeypatch):
             file.write("\n" + json.dumps({"label": "two", "done": 2, "total": 2}) + "\n")   # that stays so: a full disk
         now[0] = 50.0
         assert watcher.line() == "100% of all"
+
+
+def test_the_share_of_what_was_announced_is_not_that_of_a_study_that_was_not(tmp_path, monkeypatch):
+    watcher = Watcher(tmp_path / "progress")
+    monkeypatch.setenv("COSTBANDITS_PROGRESS", str(watcher.path))
+    announce({"one": 1})
+    with Steps("one", 1) as steps:
+        steps.step()
+    with Steps("other", 4) as steps:
+        steps.step()
+        assert watcher.line() == "other 1/4" or watcher.line().startswith("other 0/4")
+        assert "%" not in watcher.line()
 
 
 def test_progress_that_cannot_be_written_stops_no_study(tmp_path, monkeypatch):

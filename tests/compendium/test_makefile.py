@@ -140,7 +140,9 @@ def works_again(project, changed):
     ("params/paper/two.yaml", [TWO]), ("claims/one.yaml", [ONE]), ("claims/two.yaml", [TWO]),
     ("lib/costbandits/a.py", [ONE, TWO]), ("lib/costbandits/new.py", [ONE, TWO]), ("requirements.lock", [ONE, TWO]),
     ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
-    ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/report.py", []), ("lib/compendium/lab.py", None),
+    ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/paper.py", []), ("benchmarks/BENCHMARKS.txt", []),
+    ("paper/paper.md", []), ("REPRODUCTION.md", []), ("lib/compendium/outcome.py", []),
+    ("lib/compendium/report.py", []), ("lib/compendium/lab.py", None),
     ("lib/compendium/site/pages.py", None),
     ("params/quick/one.yaml", None), ("params/deep/two.yaml", None), ("tests/reference.py", None)])
 def test_what_all_depends_on(project, name, again):
@@ -406,7 +408,8 @@ def test_clean_and_distclean_remove_what_was_made_and_nothing_else(project):
         return {path.relative_to(project).as_posix() for path in project.rglob("*") if path.is_file()}
 
     before = files()
-    cached = {".venv/bin/python", "lib/costbandits/__pycache__/a.pyc", "lib/costbandits.egg-info/x"}
+    cached = {".venv/bin/python", "lib/costbandits/__pycache__/a.pyc", "lib/costbandits.egg-info/x",
+              "benchmarks/__pycache__/speed.pyc", "notebooks/.ipynb_checkpoints/one.ipynb"}
     for made in {"build/one.done"} | cached:
         (project / made).parent.mkdir(parents=True, exist_ok=True)
         (project / made).touch()

@@ -212,6 +212,7 @@ def test_right_types_pass(project, text):
 
 
 @pytest.mark.parametrize(("source", "said"), [
+    ("seed = ", "parameters cell: invalid syntax, line 1"), ("x = {[]: 1}", "literal"),
     ("seed = 1", "output and store"), ("seed = int('1')", "seed = int('1')"), ("a = b = 1", "literal")])
 def test_a_notebook_without_proper_parameters_is_refused(project, capsys, source, said):
     write_notebook(project, source)
@@ -219,8 +220,9 @@ def test_a_notebook_without_proper_parameters_is_refused(project, capsys, source
 
 
 def test_a_file_that_is_no_notebook_is_refused(project, capsys):
-    (project / "notebooks" / "toy.ipynb").write_text("{")
-    assert_refused(project, capsys, "not a notebook")
+    for text in ("{", "[]", "null"):
+        (project / "notebooks" / "toy.ipynb").write_text(text)
+        assert_refused(project, capsys, "not a notebook")
 
 
 def test_output_below_a_file_is_refused(project, capsys):

@@ -109,6 +109,7 @@ def test_a_real_file_that_was_edited_is_kept_without_being_vouched_for(tmp_path)
     (tmp_path / "figures" / "ads.svg").write_text("edited")
     publication.publish(stage(tmp_path / "2", {"ads_standin.svg": "synthetic"}), tmp_path / "figures", {})
     assert list(publication.manifest(tmp_path / "figures")["files"]) == ["ads_standin.svg"]
+    assert content(tmp_path / "figures") == {"ads.svg": "edited", "ads_standin.svg": "synthetic"}
 
 
 def die_at(step, work):

@@ -99,16 +99,18 @@ def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
     ('<a href="b.html">', None), ('<a href="b.html#here">', None), ('<a href="c.html">', "c.html leads nowhere"),
     ('<a href="b.html#there">', "b.html#there leads nowhere"), ('<a href="#top">', "#top leads nowhere"),
     ('<a href="c">', None), ('<a href="d">', "d leads nowhere"), ('<img src="no.png">', "no.png leads nowhere"),
-    ('<a href="https://example.org">', None),
+    ('<a href="https://example.org">', None), ('<a href="../out.html">', "../out.html leads nowhere"),
     ('<script src="https://example.org/x.js">', "loads https://example.org/x.js from a network"),
     ('<link rel="stylesheet" href="//example.org/x.css">', "loads //example.org/x.css from a network")])
 def test_a_planted_dead_link_is_found(tmp_path, body, fault):
-    (tmp_path / "a.html").write_text(body)
-    (tmp_path / "b.html").write_text('<p id="here">')
-    for folder in "cd":
-        (tmp_path / folder).mkdir()
-    (tmp_path / "c/index.html").write_text("")
-    assert check.faults(tmp_path) == ([] if fault is None else [f"a.html: {fault}"])
+    (tmp_path / "out.html").touch()
+    site = tmp_path / "site"
+    for folder in (site, site / "c", site / "d"):
+        folder.mkdir()
+    (site / "a.html").write_text(body)
+    (site / "b.html").write_text('<p id="here">')
+    (site / "c/index.html").write_text("")
+    assert check.faults(site) == ([] if fault is None else [f"a.html: {fault}"])
 
 
 def test_a_build_that_fails_says_why(tmp_path, monkeypatch, capsys):
@@ -124,9 +126,23 @@ def test_a_build_that_fails_says_why(tmp_path, monkeypatch, capsys):
 
 
 def test_files_of_an_older_build_go(tmp_path):
-    (tmp_path / "old.md").write_text("old")
-    sources._write(tmp_path, {"new.md": "new"}, {})
-    assert [path.name for path in tmp_path.iterdir()] == ["new.md"]
+    for file in ("source/old.md", "site/old.html", "site/new.html"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("old")
+    sources._write(tmp_path / "source", {"new.md": "new"}, {})
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["new.html", "new.md"]
+
+
+def test_an_unknown_mark_of_a_page_is_refused_by_name(book):
+    with pytest.raises(ValueError, match=r"marks of book/ = \['todo'\]: must be of findings"):
+        sources._filled("<!-- todo -->", book, "build")
+
+
+def test_a_column_of_numbers_is_sorted_by_their_values(book):
+    lines = re.findall("<tr data.*</tr>", ledger.page(book))
+    for line, row in zip(lines, book.rows.itertuples(), strict=True):
+        numbers = json.dumps(row.estimate), json.dumps(book.claims[row.id].region[0]), json.dumps(row.replications)
+        assert tuple(re.findall(r'<td class="number" data-number="(.*?)">', line)) == numbers, row.id
 
 
 @pytest.mark.parametrize(("here", "text", "expected"), [

@@ -34,11 +34,11 @@ def faults(site):
         here = path.relative_to(site).as_posix()
         found += [f"{here}: loads {url} from a network" for url in page.loads if urlsplit(url).netloc]
         found += [f"{here}: {url} leads nowhere" for url in dict.fromkeys(page.links + page.loads)
-                  if not _alive(url, path, pages)]
+                  if not _alive(url, path, pages, site)]
     return found
 
 
-def _alive(url, path, pages):
+def _alive(url, path, pages, site):
     parts = urlsplit(url)
     if parts.scheme or parts.netloc:
         return True
@@ -46,5 +46,5 @@ def _alive(url, path, pages):
     if goal.is_dir():
         goal /= "index.html"
     if goal not in pages:
-        return goal.is_file()
+        return goal.is_file() and goal.is_relative_to(site)
     return not parts.fragment or unquote(parts.fragment) in pages[goal].places

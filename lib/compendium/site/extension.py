@@ -18,6 +18,8 @@ GLOSSARY = "glossary"
 
 def anchors(app, doctree):
     """Note the places of a page that links may name: `<a id=...>`, and cells under JupyterLab's names."""
+    if app.env.docname.startswith("notebooks/"):      # it shows meanings of the glossary
+        app.env.note_dependency(str(Path(app.srcdir) / f"{GLOSSARY}.md"))
     found = set()
     for node in doctree.findall(nodes.raw):
         found.update(ANCHOR.findall(node.astext()))
@@ -60,11 +62,13 @@ class Terms(SphinxPostTransform):
         pattern = re.compile(rf"\b({'|'.join(sorted(map(re.escape, terms), key=len, reverse=True))})(s?)\b", re.I)
         for paragraph in self.document.findall(nodes.paragraph):
             for text in [node for node in paragraph.findall(nodes.Text) if not self._inside(node)]:
-                found = next((found for found in pattern.finditer(text) if found[1].lower() in terms), None)
-                if found:
-                    text.parent.replace(text, [nodes.Text(text[:found.start()]),
-                                               self._link(found, *terms.pop(found[1].lower())),
-                                               nodes.Text(text[found.end():])])
+                parts, end = [], 0
+                for found in pattern.finditer(text):
+                    if found[1].lower() in terms:
+                        parts += [nodes.Text(text[end:found.start()]), self._link(found, *terms.pop(found[1].lower()))]
+                        end = found.end()
+                if parts:
+                    text.parent.replace(text, [*parts, nodes.Text(text[end:])])
 
     def _inside(self, node):
         while (node := node.parent) is not None and not isinstance(node, nodes.paragraph):

@@ -1,5 +1,6 @@
 """The ledger as pages: every row in one table, each paper's claims, and what was contradicted."""
 
+import json
 import re
 from html import escape
 from pathlib import Path
@@ -104,11 +105,15 @@ def _line(book, row):
             region(*claim.region), f"{row.replications:,}", escape(row.deep), " ".join(links),
             escape(typeset(_note(row)))]
     classes = {2: f"v-{row.verdict.split()[0]}", 6: "number", 7: "number", 8: "number"}
-    texts = "".join(f'<td class="{classes[k]}">{text}</td>' if k in classes else f"<td>{text}</td>"
-                    for k, text in enumerate(told))
+    numbers = {6: row.estimate, 7: claim.region[0], 8: row.replications}      # what these columns are sorted by
+    texts = "".join(f"<td{_attributes(classes.get(k), numbers.get(k))}>{text}</td>" for k, text in enumerate(told))
     return (f'<tr data-paper="{escape(book.title(row.notebook))}" data-verdict="{row.verdict}" '
             f'data-reading="{"primary" if row.reading == "primary" else "other"}" '
             f'data-claim="{kind}">{texts}</tr>')
+
+
+def _attributes(kind, number):
+    return (f' class="{kind}"' if kind else "") + (f' data-number="{json.dumps(number)}"' if number is not None else "")
 
 
 def claims_page(book, name):

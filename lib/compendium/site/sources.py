@@ -6,6 +6,8 @@ import shutil
 import tomllib
 from pathlib import Path
 
+from costbandits.checks import require
+
 from .. import mathematics, outcome, report
 from ..project import chapters
 from ..project import claims as claims_of
@@ -70,6 +72,8 @@ def _filled(text, book, build):
              "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
              "rooms": lambda: "\n".join(f"api/{room}" for room in api.ROOMS),
              "binder": lambda: _binder(repository(book.root))}
+    unknown = set(GENERATED.findall(text)) - set(parts)
+    require(not unknown, "marks of book/", sorted(unknown), f"must be of {', '.join(parts)}")
     return GENERATED.sub(lambda found: parts[found[1]](), text)
 
 
@@ -98,6 +102,8 @@ def _write(folder, texts, copies):
     for path in [path for path in folder.rglob("*") if path.is_file()]:
         if path.relative_to(folder).as_posix() not in {*texts, *copies, FONT}:
             path.unlink()
+            # Sphinx leaves the page that it made of it, and links to that would count as alive.
+            (folder.parent / "site" / path.relative_to(folder)).with_suffix(".html").unlink(missing_ok=True)
     for name, text in texts.items():
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
