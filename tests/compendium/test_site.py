@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
+import types
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -254,6 +256,32 @@ def test_ten_findings_of_all_papers(book):
     assert len(lines) == 10 and all(re.search(r"^1\. \*\*.+\*\*.*\]\(notebooks/\w+\.ipynb(#section-[\d.]+)?\)$", line)
                                    for line in lines)
     assert {re.search(r"notebooks/(\w+)", line)[1] for line in lines} == set(book.names)
+
+
+def test_findings_alternate_between_the_halves_of_a_chapter(tmp_path):
+    (tmp_path / "figures/kube").mkdir(parents=True)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/kube.ipynb").write_text(json.dumps({"cells": [{"source": ["# KUBE: a title"]}]}))
+    told = [f"**Finding {number}.** (section 4.{number})" for number in (1, 2, 3, 4, 5)]
+    (tmp_path / "figures/kube/story.json").write_text(json.dumps({"figures": {}, "findings": told}))
+    lines = outcome.findings(tmp_path, ["kube"], number=4).splitlines()
+    assert [re.search(r"Finding (\d)", line)[1] for line in lines] == ["1", "4", "2", "5"]
+    assert lines[1] == "1. **Finding 4.** [KUBE](notebooks/kube.ipynb#section-4.4)"
+
+
+def test_regions_and_values_as_they_are_read():
+    inf = float("inf")
+    regions = {(0.0, 1.25): "[0, 1.25]", (1.25, inf): "[1.25, ∞)", (-inf, 0.0): "(-∞, 0]"}
+    assert {ends: outcome.region(*ends) for ends in regions} == regions
+    read = {(2.0, 2.0, 2.0): "2", (0.0, 0.0, 0.1): "0 [0, 0.1]", (0.1, 0.0, 0.1): "0.1 [0, 0.1]", (math.nan,) * 3: ""}
+    for numbers, text in read.items():
+        row = types.SimpleNamespace(**dict(zip(("estimate", "low", "high"), numbers, strict=True)))
+        assert outcome.value(row) == text
+
+
+def test_a_row_leads_to_the_figure_that_its_place_names(book):
+    rows = {row.place: book.figure(row) for row in book.rows.itertuples() if row.notebook == "omega_ucb"}
+    assert rows["section 6.1, Fig. 3a"] == "figure_3" and rows["section 4.2, Theorem 4"] is None
 
 
 @pytest.fixture(scope="module")
