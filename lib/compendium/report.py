@@ -104,14 +104,19 @@ def unjudged(root):
 
 
 def _compared(paper, folder):
-    """The rows at paper scale with the verdicts of more runs beside them; and the deep rows that answer no question."""
+    """The rows at paper scale with the verdicts of more runs beside them; and the deep rows that answer no question.
+
+    What is exact, or was played as often as at paper scale, is no verdict of more runs.
+    """
     found = own(folder, "ledger.csv")     # without the data of ads it cannot test what needs them
     deep = ledger.read(found) if found else paper[:0]
     deep = deep[deep.verdict != ledger.UNTESTABLE]
     # A cell that has changed since may ask something else in the same words.
     asked, answered = (pd.MultiIndex.from_frame(rows[[*QUESTION, "cell"]]) for rows in (paper, deep))
-    verdicts = dict(zip(answered, deep.verdict, strict=True))
-    rows = paper.assign(deep=[verdicts.get(question, "") for question in asked])
+    found = dict(zip(answered, zip(deep.verdict, deep.replications, strict=True), strict=True))
+    more = (found.get(question, ("", 0)) for question in asked)
+    rows = paper.assign(deep=[verdict if number > known else ""
+                              for (verdict, number), known in zip(more, paper.replications, strict=True)])
     return rows, deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
 
 

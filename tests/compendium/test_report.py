@@ -135,6 +135,14 @@ def test_a_deep_row_on_another_question_is_left_out_and_said_to_be(toys, capsys,
     assert made_book.main([]) == 0 and left_out[0] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("replications", "deep"), [(10, ""), (11, "contradicted")])
+def test_as_many_runs_are_not_more(toys, replications, deep):
+    more_runs("omega_ucb", O1=3.0)
+    rows = ledger.read("figures/deep/omega_ucb/ledger.csv").assign(replications=replications)
+    file_rows(rows, "figures/deep/omega_ucb")
+    assert made_book.collect(".")[0].deep[0] == deep and made_book.collect(".")[1] == []
+
+
 def test_a_deep_row_that_could_not_be_tested_says_nothing(toys):
     more_runs("omega_ucb")
     rows, left_out = made_book.collect(".")
