@@ -17,7 +17,7 @@ OURS = __name__.partition(".")[0]
 
 
 def rounding(total):
-    """How far sums that should reach a total may miss it by rounding alone; never as much as a small cost."""
+    """How far a sum may stay below a total, or exceed it, and count as equal: 1e-12 of the total, at most 0.001."""
     return min(ROUNDING * total, 1e-3)
 
 
@@ -27,7 +27,7 @@ def ours(thing):
 
 
 def frozen(array):
-    """The array, read-only from now on: others are given it, too."""
+    """The same array, made read-only, since several objects share it."""
     array.flags.writeable = False
     return array
 
@@ -39,7 +39,7 @@ def require(ok, name, value, allowed):
 
 
 def _shown(value):
-    """A value as text in a line; without the place in memory that Python writes into that of functions and objects."""
+    """A value as one line of text, without the memory address that Python shows of functions and objects."""
     name = getattr(getattr(value, "py_func", value), "__name__", None)
     if name is not None and not isinstance(value, type):
         return f"{'module' if isinstance(value, types.ModuleType) else 'function'} {name}"
@@ -55,7 +55,7 @@ def _shown(value):
 def number(name, value, low=-math.inf, high=math.inf, allowed="must be a finite number", above=-math.inf,
            below=math.inf):
     """A finite real number in [low, high], above `above` and below `below`, as float."""
-    # Asked a million times of floats, for whom the abstract class takes ten times as long.
+    # Called a million times with floats, for which a look at the abstract class Real takes ten times as long.
     real = isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool))
     try:
         good = real and math.isfinite(value) and low <= value <= high and above < value < below
@@ -83,7 +83,7 @@ def numbers(name, values, low=-FINITE, high=FINITE, allowed="must be finite numb
 
 
 def floats(values):
-    """Numbers as a float array; None for texts, truth values, None, complex numbers and ragged lists."""
+    """Numbers as a float array; None for texts, None, complex numbers, ragged lists, and truth values alone."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.flat):
@@ -118,7 +118,7 @@ def flag(name, value):
 
 
 def affordable(name, value, size):
-    """Refuse what would need more bytes than the machine has, before it is asked for them."""
+    """Raise ValueError if `size` bytes are more than the machine's memory, before they are allocated."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError):    # pragma: no cover - Windows, which does not tell

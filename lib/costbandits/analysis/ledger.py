@@ -41,13 +41,13 @@ class Claim:
         The reading that decides.
     others : dict name -> what is different about another reading
     repairs : tuple of str
-        Which of these put something else in the place of what the paper says, and so are no readings of it.
+        Those of `others` that change what the paper says, and so are no readings of it.
     ours : bool
         Whether it is a question of our own, which no paper claims an answer to.
     history : tuple of str
         What was added or changed after a first look at results, and why; the oldest first.
     second_check : (kind, where) or None
-        What else than the judged numbers speaks for the verdict. "counterexample": an instance worked out exactly,
+        What supports the verdict besides the judged numbers. "counterexample": an instance worked out exactly,
         without playing. "implementation": a second one, which shares no code with what gave the number. Where: the
         test. Or "none", and what would have to be written.
 
@@ -200,7 +200,8 @@ class Ledger:
               note: str = "") -> str:
         """File a verdict computed from an interval (or from an exact number); returns it.
 
-        What would be a fault in a file of rows is refused here, by a ValueError.
+        ValueError if an end is not a number, if low <= estimate <= high does not hold, if `replications` is not a whole
+        number above 0, or if the question is judged already.
         """
         claim, name = self._claim(id, reading), f"claim {id}, {case}"
         if not isinstance(interval, Interval):

@@ -83,10 +83,10 @@ def anytime(runs: Runs) -> np.ndarray:
 
 
 def quality(runs: Runs, alpha: float) -> np.ndarray:
-    """What the pulls paid less than the tolerated reward, 1 - alpha times the largest expected one, pull by pull.
+    """By how much pulls fall short of the tolerated reward, 1 - alpha times the largest expected one, pull by pull.
 
-    The sum over pulls of max((1 - alpha) max_k mu_k - mu, 0) (Sinha et al., Eq. 1): what one pull pays more does not
-    make up for another. An arm that misses the tolerated reward by rounding alone, 1e-12 of it, has no regret.
+    The sum over pulls of max((1 - alpha) max_k mu_k - mu, 0) (Sinha et al., Eq. 1): a pull that pays more does not
+    make up for others. An arm that misses the tolerated reward by rounding alone, 1e-12 of it, has no regret.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def quality(runs: Runs, alpha: float) -> np.ndarray:
 
 
 def cost(runs: Runs, alpha: float) -> np.ndarray:
-    """What the pulls cost more than the cheapest arm that is good enough, pull by pull, in expectation.
+    """By how much pulls cost more than the cheapest arm that is good enough, pull by pull, in expectation.
 
     The sum over pulls of max(c - c_*, 0) (Sinha et al., Eq. 1), where c_* is the smallest expected cost of the arms
     without quality regret. Parameters as in `quality`.

@@ -1,4 +1,4 @@
-"""Comparing policies on the same luck, when a few runs hold most of the variance.
+"""Comparing policies on common random numbers, when a few runs hold most of the variance.
 
 Regret has a heavy upper tail: a run may lock on a wrong arm. So next to means stand medians, tail quantiles and the
 probability that one policy beats the other in a replication; intervals of means are bootstrapped (BCa), paired.
@@ -42,7 +42,8 @@ class Interval:
     def needed(self, n: int, border: float = 0.0) -> float:
         """About how many replications would move `border` out of the interval, which rests on n of them.
 
-        Infinite if the estimate is the border; else as if it were the truth, and lengths shrank as 1/sqrt(n).
+        Infinite if the estimate is the border. Otherwise the estimate is taken for the truth, and the interval's length
+        is assumed to shrink like 1/sqrt(n).
         """
         gap, reach = abs(self.estimate - border), max(self.high - self.estimate, self.estimate - self.low)
         return float(n * (reach / gap) ** 2) if gap else np.inf
@@ -197,7 +198,7 @@ def _sign_test(wins, losses):
 
 
 def _sample(name, x, least=2):
-    """A sample as an array; an interval from one observation would be an exact number, and NaN a tie."""
+    """A sample as an array, without NaN, which would pass for a tie; of one value an interval would have no width."""
     x = floats(x)
     told = "no numbers" if x is None else f"{x.shape} with {np.isnan(x).sum()} NaN"
     require(x is not None and x.ndim == 1 and len(x) >= least and not np.isnan(x).any(), name, told,
@@ -247,7 +248,7 @@ def _bootstrap(statistic, means, confidence):
 
     `statistic` takes an array of means (..., sample) to an array (...); `means` is made by `_means`.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):     # a resampled mean of 0 makes a ratio infinite: told below
+    with np.errstate(divide="ignore", invalid="ignore"):     # a resampled mean of 0 makes a ratio infinite: see below
         estimate, draws, jackknife = (statistic(each) for each in means)
     estimate = float(estimate)
     if not np.isfinite(draws).all():
@@ -311,9 +312,9 @@ class Extreme(Interval):
     Attributes
     ----------
     rival, far : str
-        Whose ratio is the largest, and whose reaches highest: the upper end of the interval is that one's own.
+        The rival with the largest ratio, and the one whose interval reaches highest and so gives the upper end.
     replications : int
-        The fewest behind a ratio that gives the estimate or an end.
+        The fewest among those of the ratios that give the estimate and the ends.
     pairs : dict label -> (Interval, int)
         Each ratio with its interval and its replications.
     """
@@ -324,9 +325,9 @@ class Extreme(Interval):
     pairs: dict[str, tuple[Interval, int]]
 
     def needed(self, n: int, border: float = 0.0) -> float:
-        """As for an `Interval`, but each ratio counts with its own interval and number, and n does not matter.
+        """As for an `Interval`, but from each ratio's own interval and replications; n is not used.
 
-        If the largest estimate is above the border it decides, else all have to get below.
+        If the largest estimate is above the border, that ratio decides; otherwise every ratio has to get below it.
         """
         largest, number = max(self.pairs.values(), key=lambda pair: pair[0].estimate)
         if largest.estimate > border:
@@ -589,8 +590,8 @@ def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 
     pairs : DataFrame
         `tournament(values)`.
     level : float in (0, 1)
-        Of all pairs together. A policy that nobody is better than has a count of 0; by wins there may be none, since
-        a can beat b, b beat c and c beat a.
+        Of all pairs together. A policy that no other beats has a count of 0. By wins there may be no such policy: a can
+        beat b, b beat c, and c beat a.
 
     Returns
     -------

@@ -3,9 +3,9 @@
 Compiled code is kept on disk by Numba, in `__pycache__` or where NUMBA_CACHE_DIR says. Numba takes it for current while
 the file of the function is unchanged. That is too strict, since a reworded comment changes the file, and too lax, since
 a function that is called may stand in another file. Here it is current while the bytecode and the constants of the
-function and of all that it calls are the same, wherever the files stand. So a loop with a rule typed into a notebook is
-kept, too: the newest of these. Where a version of Numba lacks a private part, the same is compiled in each process
-anew, and one warning says so.
+function and of all that it calls are the same, wherever the files stand. So loops with a rule typed into a notebook
+are kept, too, but only the newest of them. Where a version of Numba lacks a private part, all is compiled anew in each
+process, and one warning says so.
 """
 
 import contextlib
@@ -93,9 +93,9 @@ def _forget_old(folder):
 
 @functools.cache
 def _forgiving(file):
-    """Numba's class of a file of compiled code, which is empty where it names types that are gone since.
+    """Numba's class of files of compiled code; a file that names types which no longer exist counts as empty.
 
-    Two processes that save code for two signatures at a time may give one name to both: so each is kept with its key.
+    Two processes that save at the same time may give one name to code for two signatures: the key is saved with each.
     """
     class Kept(file):
         def save(self, key, data):
@@ -214,7 +214,7 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
 
 
 def ready(rule: Callable, signature: Signature) -> Callable:
-    """The rule, compiled for this signature; those of the library wait until they are played.
+    """The rule, compiled for this signature: rules of the library are compiled only when they are played.
 
     >>> from costbandits.engine.loops import INDEX
     >>> ready(cb.UCB1.rule, INDEX) is cb.UCB1.rule

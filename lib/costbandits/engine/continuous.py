@@ -6,7 +6,7 @@ area. One of them is chosen by the low bits of a word, a point in it by the high
 where the density is certainly above it; then a product and a comparison are all that is to do.
 
 A Beta is the share of one Gamma in two. Gammas come from the cube of a normal number (Marsaglia and Tsang, "A simple
-method for generating gamma variables", 2000). Both are kept or refused by one uniform number.
+method for generating gamma variables", 2000). One uniform number decides whether both are kept or both drawn again.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ X, DENSITY = layers(lambda x: exp(-0.5 * x * x), lambda y: sqrt(-2.0 * log(y)), 
 EXP_X, EXP_DENSITY = layers(lambda x: exp(-x), lambda y: -log(y), EXP_START, exp(-EXP_START))
 
 
-# These are inlined by Numba: LLVM would call them, and a call counts references to the state, five times its work.
+# Numba inlines these. LLVM would call them, and to count references to the state at each call takes five times as long.
 
 @nb.njit(inline="always", error_model="numpy")
 def exponential(state):

@@ -15,8 +15,8 @@ and serves a policy typed into a notebook cell as well. Loops that spend their t
 are compiled anew for each rule by `compilation.around`.
 
 A loop returns when the run is done, when something is wrong, or when a stack ran out after a pull; in the last case it
-is called again once more pages are drawn. Rounds and sums are plain local numbers within the inner loops: the same step
-with its state in arrays costs ten times as much (37 against 3 ns a pull).
+is called again once more outcomes are drawn. Rounds and sums are plain local numbers within the inner loops: with its
+state in arrays the same step costs ten times as much (37 against 3 ns a pull).
 """
 
 import functools
@@ -44,7 +44,7 @@ CHOICE = T.int64(T.int64, _ints, _floats, _floats, _floats, _floats, _floats, _f
 LOWER = T.float64(T.int64, T.int64, T.int64, *(T.float64,) * 7, _floats)
 
 SHORTEST = 4        # a block of fewer pulls is not worth a try
-SHARE = 0.45        # of its lead, relative and times its pulls, that a leader can hope to keep for so many pulls
+SHARE = 0.45        # of (relative lead) x (pulls so far): for about so many more pulls a leader is likely to stay ahead
 FAR = 2.0**61       # no block is larger
 
 # What a loop returns; NEAR_CEILING: not every arm may still be affordable.
@@ -80,8 +80,8 @@ def pull(arm, n, sums, pool, at):
 def goes_on(arm, n, filled, arms):
     """Whether the next choice may follow a pull of this arm at once.
 
-    At a leaf's border an arm whose outcomes are counted may go by blocks. Any other reads on first: to choose once more
-    where the chosen arm has no outcome left would be another law, if the choice is random.
+    An arm whose outcomes are counted may go on by blocks from a leaf's border. Any other must first read its next leaf:
+    a loop that chose an arm and had to return for its outcomes would choose again, and so change a random choice's law.
     """
     return n[arm] < filled[arm] or (arms[arm, KIND] > 0 and arms[arm, KIND + 1] > 0)
 
@@ -90,7 +90,7 @@ def goes_on(arm, n, filled, arms):
 def pull_many(arm, m, spent, collected, due, n, sums, outcomes):
     """Pull one arm m times, or until `due` is spent or its law must be sampled in Python; what is spent and collected.
 
-    Costs must not be negative unless `due` is infinite. What it costs does not grow with m, if outcomes are counted.
+    Costs must not be negative unless `due` is infinite. If outcomes are counted, its running time hardly grows with m.
     """
     pool, at, filled, arms, laws, _, counts, _, _ = outcomes
     end, whole = n[arm] + m, arms[arm, KIND] > 0 and arms[arm, KIND + 1] > 0
@@ -131,7 +131,7 @@ def note(state, record):
 
 @nb.njit(error_model="numpy")
 def add_up(state):
-    """The money as sums over arms: it is the same then in whatever order they were pulled."""
+    """Reward and spending as sums over arms, which are the same in whatever order the arms were pulled."""
     reward, spent = 0.0, 0.0
     for k in range(state.n.size):       # one after the other: NumPy and Numba have other orders of their own
         reward, spent = reward + state.sums[0, k], spent + state.sums[1, k]
@@ -255,8 +255,8 @@ def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, st
     """The same arms as `full_scan`, for an index that does not decrease while its arm rests.
 
     The arm is found by `lazy_argmax`, and pulled many times at once where `lower`, a lower bound of its index until the
-    end of a block, shows that it stays ahead. Leaves off where the ceiling comes near; the first K pulls must be
-    affordable.
+    end of a block, shows that it stays ahead. Returns NEAR_CEILING once some arm may be too expensive; the first K
+    pulls must be affordable.
     """
     pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
     arms, share = outcomes.arms, SHARE
@@ -379,11 +379,11 @@ class Run:
         self.state = State(np.zeros(K, np.int64), np.zeros((4, K)), new_record(NOW))
         self.record = Record(np.ascontiguousarray(due, float), np.zeros((C, K), np.int64), np.zeros(C, NOW))
         self.limits = new_limits(max_rounds, np.zeros(K) if max_cost is None else max_cost, ceiling, rate)
-        self.worked_on = ()     # what the last loop was given besides, for those who watch a run
+        self.worked_on = ()     # the last loop's own arguments, for tests to look at
 
     @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def play(self, loop: Callable, *rule: object) -> int:
-        """Call the kernel `loop(*rule, ...)` until the run ends, drawing pages when a stack is empty; its status."""
+        """Call the kernel `loop(*rule, ...)` until the run ends; its status. Draws outcomes when a stack is empty."""
         stacks, self.worked_on = self.stacks, rule
         while True:
             last = self.max_rounds if self.ends is None else self.ends[self.state.now.checkpoint]
@@ -413,8 +413,8 @@ class Run:
                  lower: Callable = no_lower) -> int:
         """Play an index policy; `lazy` promises that the index of a resting arm never decreases.
 
-        `lower` is a lower bound of the index over a block of pulls: `lower_of(index)` for a regular one. It holds where
-        sums only grow.
+        `lower` is a lower bound of the index over a block of pulls: `lower_of(index)` for a regular one. It is
+        used only where no reward and no cost can be negative.
         """
         status, limits, lower = NEAR_CEILING, self.limits, no_lower if self.stacks.negative else lower
         if lazy and limits.max_cost.sum() < all_affordable_below(limits.max_cost, limits.ceiling):

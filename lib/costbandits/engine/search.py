@@ -114,10 +114,10 @@ def index_at(t, k, index, n, sums, constant, params):
 
 @nb.njit(error_model="numpy")
 def renew(index, t, k, value, best, tree, arms, n, sums, constant, params, last):
-    """Give arm k, whose index is `value`, a new bound below the best index, for as long as one may hold; the bound.
+    """Give arm k, whose index is `value`, a new bound, and return it: below the best index, for as long as possible.
 
-    That is guessed from how fast the index rose before, and tried again for an eighth of the time if it was too long.
-    At most 16 t rounds, and never beyond round `last`.
+    How long is guessed from how fast the index rose before; if the bound comes out too high, an eighth of the time is
+    tried. It is at most 16 t rounds, and never beyond round `last`.
     """
     known = -math.inf < value < math.inf and -math.inf < best < math.inf
     ahead, rate = min(16.0 * t, float(last - t)), arms[k].rate

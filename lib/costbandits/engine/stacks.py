@@ -14,8 +14,8 @@ from .compilation import compiled_for
 from .state import NOW, Outcomes, State, new_record
 from .trees import LEAF, read_leaf, read_on
 
-# What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such
-# as [seed, replication], spawn keys of different meaning never collide.
+# What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such as
+# [seed, replication], spawn keys of different meaning do not collide, for replications below 2**32.
 INSTANCE, REWARD, COST, POLICY, ORDER, TREES = range(6)
 
 COUNTED = 32            # a law with more values is sampled value by value
@@ -62,7 +62,7 @@ def counted(law: Distribution) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _tabulate(law, found, table, V):
-    """Write what the trees need of a law into its row of the tables; its kind."""
+    """Write what the trees need of a law into its row of the tables, and return its kind."""
     if found is not None:
         values, left = found[0], 1.0
         table[:len(values)] = values

@@ -27,7 +27,7 @@ class Outcomes(NamedTuple):
     arms: np.ndarray        # (K, 5)            of each position: where in the pool it has a place of its own, its arm,
     #                                           how many slots have a place there (in row 0), and of rewards and costs
     #                                           the number of values, or a kind of law
-    laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if it is none before it; parameters
+    laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if none before it came; parameters
     level: np.ndarray       # (K, D)            of each block on the stack: LEAF * 2**level outcomes; first, how many
     counts: np.ndarray      # (K, 2, D, V)      how often each value occurs in a block; first, in all that was read
     kept: np.ndarray        # (slots, V + 4)    a node and its first half's counts; a leaf, who reads it, and its place
@@ -51,7 +51,7 @@ class Record(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What ends a run, and what may not be spent: after round t at most ceiling + rate t."""
+    """What ends a run, and what may be spent: after round t at most ceiling + rate t."""
 
     last_round: int
     max_cost: np.ndarray    # (K,)    the most a pull of each position can cost

@@ -112,7 +112,7 @@ class _Rounds(StopRule):
 class AnytimeBudget(_Rounds):
     """Random costs in [0, 1]: after every round t the spending is at most rate t (Elumar et al., Eq. 1).
 
-    In a round in which an arm could cost too much, in floating point, that arm must not be pulled. A run ends after
+    An arm whose largest cost would exceed that in round t, in floating point, must not be pulled then. A run ends after
     `horizon` rounds, whatever was spent; one too short to pull every arm is played like any other (`Runs.unpulled`).
 
     `rate`, in (0, 1], is what may be spent per round (c in the paper); `horizon` is T.

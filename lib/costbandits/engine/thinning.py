@@ -12,8 +12,8 @@ from math import log, log1p
 import numba as nb
 import numpy as np
 
-# After how many rounds the next candidate comes, or the stretch ends; after how many to look ahead again; the arm for
-# which this holds, where that matters; the rate of the stretch.
+# candidate: the rounds that are over when the next candidate comes, or when the stretch ends; until: those that are
+# over when one must look ahead again; arm: for which this holds, where that matters; rate: of the stretch.
 CLOCK = np.dtype([("candidate", "i8"), ("until", "i8"), ("arm", "i8"), ("rate", "f8")])
 
 

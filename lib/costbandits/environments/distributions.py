@@ -310,7 +310,7 @@ def check_sampler(distribution: Distribution, seed: int = 0) -> None:
 
 
 def draw(name: str, law: Distribution, rng: np.random.Generator, size: int) -> np.ndarray:
-    """What `sample` gives, an array of shape (size,); ValueError, calling it `name`, unless all lies in the support.
+    """What `sample` gives, an array of shape (size,), all of it in the support; else ValueError, under this `name`.
 
     >>> draw("Constant.sample", Constant(2.0), np.random.default_rng(0), 3)
     array([2., 2., 2.])

@@ -13,7 +13,7 @@ from ..checks import require
 from ..engine.fingerprint import digest
 from .keys import common
 
-SHORTEST = 2.0      # seconds from dispatch to result that tasks are to last; joblib's own backend aims at a tenth
+SHORTEST = 2.0      # seconds that a task should last, from dispatch to result; joblib's own backend aims at a tenth
 
 
 @functools.cache

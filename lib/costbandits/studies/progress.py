@@ -50,7 +50,7 @@ class Steps:
         return self
 
     def step(self, number: int = 1) -> None:
-        """So many more are finished."""
+        """`number` more replications are finished."""
         self.done += number
         if self._bar is not None:
             self._bar.update(number)

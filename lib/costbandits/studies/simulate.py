@@ -130,14 +130,14 @@ def _collect(study, ids, n_jobs, store, steps):
 
 
 def _play(study, replication, labels, parent):
-    """Play one replication, in whatever worker."""
+    """Play one replication in a worker: this process, a thread of it, or another process."""
     _end_with(parent, os.getpid())
     return study.play(replication, labels)
 
 
 @functools.cache
 def _end_with(parent, worker):
-    """Let a worker that is a process end soon after the one that started it: killed, that one cannot tell it to."""
+    """Let a worker process end soon after the process that started it, which if killed cannot end its workers."""
     def watch():
         while os.getppid() == parent:
             time.sleep(0.5)
@@ -156,7 +156,7 @@ def _stopped(played):
         raise ValueError("policies, bandits, stop or reduce: something in them cannot be sent to other processes, as "
                          f"locks and open files cannot ({error.__cause__ and _last_line(error.__cause__)})") from error
     finally:
-        with warnings.catch_warnings(action="ignore"):       # that some results are not used
+        with warnings.catch_warnings(action="ignore"):       # joblib warns that some results are not used
             played.close()
 
 

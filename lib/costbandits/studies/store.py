@@ -131,7 +131,7 @@ class Store:
         return self._db.execute("SELECT count(*) FROM results").fetchone()[0]
 
     def close(self) -> None:
-        """Give the file back; what was put is in it."""
+        """Close the file; everything that was put is in it."""
         self._db.close()
 
     def __enter__(self):

@@ -67,9 +67,9 @@ class Study:
         return bandit, stop
 
     def example(self) -> Bandit:
-        """The first instance, made twice: it must come from `rng` alone, or what was played could not be looked up.
+        """The first instance, made twice: it must come from `rng` alone, or stored results could not be found again.
 
-        What is the reader's own is tried out on it: laws, and what policies are told and remember.
+        The user's own laws are tried on it, and what each policy prepares and remembers.
         """
         (first, stop), (again, stop_again) = (self.instance(self.first) for _ in range(2))
         same = (np.array_equal(first.reward_means, again.reward_means)
@@ -185,7 +185,7 @@ class Study:
         run = play(rounds)
         found = policy.broken(run, problem)
         if found is None and not np.array_equal(run.state.n, play(rounds, lazy=False).state.n):
-            # It broke where nobody looked: halve the rounds to find the first one that differs.
+            # No index that was evaluated broke its promise, yet pulls differ: bisect for the first round that does.
             low, high = 0, int(run.state.now.rounds)
             while high - low > 1:
                 middle = (low + high) // 2

@@ -44,7 +44,8 @@ def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, del
     Returns
     -------
     dict label -> float or array of the broadcast shape
-        Infinite where a policy has no valid bound: all at a cost mean of 0, the lower bounds of the cost at 0 or less.
+        Infinite where a policy has no valid bound: every one at a cost mean of 0, and m-UCB, UCB-SC+ and UCB-B2 also
+        where their lower bound of the cost is 0 or less.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def violations(rng: np.random.Generator, sizes: Sequence[int] = (100, 1000, 10_0
     """How often, and by how much, upper bounds of the ratio miss it on random pairs of Bernoulli laws (Figure 1).
 
     Expected rewards are U(0, 1), expected costs U(cost_low, 1), the same pairs for every size. An infinite bound is
-    never violated and counts as infinitely loose; the share of infinite bounds is returned beside.
+    never violated and counts as infinitely loose; the share of infinite bounds is returned, too.
 
     Parameters
     ----------

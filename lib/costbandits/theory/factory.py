@@ -20,7 +20,7 @@ from ..checks import number, require
 GUARANTEE = 9.5            # times C / delta: most coins that are expected
 _GAMMA = 0.5               # the share of the margin by which C p grows when the first factor has been decided
 _WIDEST = 0.644            # Huber's guarantee asks for a margin of at most that
-_LIMIT = 4.6               # over the margin: how large i gets before the first factor is decided
+_LIMIT = 4.6               # divided by the margin: the i from which on the first factor is decided
 
 
 class Flip(NamedTuple):
@@ -57,12 +57,12 @@ def flip(coin: Callable[[], bool], factor: float, margin: float, rng: np.random.
     Parameters
     ----------
     coin : callable
-        Flips a coin: true with probability p <= (1 - margin) / factor, whatever it was before. Of a larger p the
-        result is biased, which nobody can notice.
+        Flips a coin: true with probability p <= (1 - margin) / factor, whatever it was before. With a larger
+        p the result is biased, and nothing shows it.
     factor, margin : float
         C, above 1; delta, in (0, 1).
     rng : numpy.random.Generator
-        What decides the factory's own random choices.
+        For the factory's own random choices.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from ..checks import ROUNDING, count, number, numbers, require
 
-MOST = 10**7     # outcomes of which each possible number is looked at, one by one
+MOST = 10**7     # outcomes at most: every possible number of successes is looked at
 
 
 def _unit(mean, n, z, eta, low, high):
