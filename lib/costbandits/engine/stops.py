@@ -71,6 +71,9 @@ class Budget(StopRule):
         for arm, mean in enumerate(bandit.cost_means):
             require(0 < mean < np.inf, f"expected cost of arm {arm}", float(mean),
                     "under a budget every expected cost must be positive and finite, or a run may never end")
+            require(bandit.costs[arm].support[1] >= self.total * 2.0**-53, f"largest cost of arm {arm}",
+                    float(bandit.costs[arm].support[1]), f"must be at least total / 2**53 = {self.total * 2.0**-53}: "
+                    "smaller costs are lost when they are added to what is spent, and a run may never end")
 
 
 class HardBudget(Budget):
