@@ -285,6 +285,7 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
             t, spent, collected = t + n[arm] - i, spent + paid, collected + gained
             going = spent < due and t < last and goes_on(arm, n, filled, arms)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 

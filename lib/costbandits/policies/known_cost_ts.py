@@ -254,6 +254,7 @@ def by_events(scale, arms, clock, rng, outcomes, state, record, limits):
                 clock.until = t
             going = spent < due and t < last and goes_on(arm, n, filled, kinds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 

@@ -211,6 +211,7 @@ def by_filling(index, lower, costs, params, search, tree, bounds, clock, arms, c
             if arm != search.leader:
                 pulled(arm, search, tree, bounds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
@@ -349,6 +350,7 @@ def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
             t += n[arm] - i
             going = spent < due and t < last and (n[arm] < outcomes.filled[arm] or outcomes.arms[arm, KIND] != TYPED)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 

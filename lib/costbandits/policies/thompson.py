@@ -441,6 +441,7 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
             if race.work >= lazy:
                 refresh(t, tuning, arms, race, rng)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
