@@ -37,7 +37,7 @@ class Problem:
     known_costs: bool                  # no cost varies
     hard: bool = False                 # the budget may not be exceeded
     linear: object = None              # a `bandits.Linear`: what is known of a linear bandit
-    reward_means: np.ndarray = None    # for policies to compare with, which know everything
+    reward_means: np.ndarray = None    # only for policies that know all means, to compare with
     rate: float | None = None          # under an anytime budget, the spending per round that may not be exceeded
     horizon: int | None = None         # rounds, where they are what ends a run
 
@@ -76,7 +76,7 @@ def index(function: Callable) -> Callable:
 def choose(function: Callable) -> Callable:
     """Compile a choice among all arms: a position, -1 to skip the round, or -2 to pass it.
 
-    A round that is passed belongs to the policy's mixture (the null arm of the literature) and is no skip.
+    To pass is to play the null arm of the policy's mixture: no arm is pulled, but the round does not count as a skip.
 
     Its arguments are (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng): n and the sums are
     arrays over arms; `problem` is what `prepare` returned, `memory` the policy's own array (zeros at the start) and
@@ -160,7 +160,7 @@ class Policy:
     skips : bool
         Whether it may skip rounds, and so can keep an anytime budget; others are refused there.
     in_blocks : bool
-        Whether it pulls an arm many times at once where nothing can change, so that a run may have 1e12 rounds.
+        Whether it pulls an arm many times at once where its choice cannot change, so that a run may have 1e12 rounds.
 
     Examples
     --------
@@ -205,13 +205,14 @@ class Policy:
 class IndexRule(Policy):
     """A policy that pulls the arm with the largest index after pulling each arm once.
 
-    Subclasses state `rule`, a function made by `index`, and what the engine may rely on. If it is `monotone`, the index
-    of an arm that is not pulled never decreases with t; then not every arm need be evaluated in every round. If it is
-    also `regular`, the index depends on t, n, the mean reward and the mean cost alone, never decreases with the mean
-    reward, and never increases with the mean cost nor, at the same means, with n; then an arm can be pulled many times
-    at once. A rule that is not regular can bring a bound of its own for that: `lower`, compiled, from (t, n, m, reward,
-    cost, reward_sq, cost_sq, rewards, costs, constant, params), the sums before a block of m pulls and what its rewards
-    and costs add to them; at no pull of the block may the index be below it.
+    Subclasses state `rule`, a function made by `index`, and what the engine may rely on. With `monotone` the index of
+    an arm that is not pulled never decreases with t; then not every arm need be evaluated in every round. With
+    `regular`, too, it depends on t, n, the mean reward and the mean cost alone, never decreases with the mean reward,
+    and never increases with the mean cost nor, at the same means, with n; then an arm can be pulled many times at once.
+
+    A rule that is not regular can bring its own lower bound for a block of m pulls: `lower`, compiled, from (t, n, m,
+    reward, cost, reward_sq, cost_sq, rewards, costs, constant, params). It is given the sums before the block, and what
+    the block adds to rewards and costs. At no pull of the block may the index be below it.
 
     >>> issubclass(cb.UCB1, IndexRule), cb.UCB1().monotone, cb.UCB1().regular
     (True, True, True)
@@ -239,7 +240,7 @@ class IndexRule(Policy):
         return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy, lower)
 
     def broken(self, run: Run, problem: Problem) -> tuple[str, int] | None:
-        """A promise that does not hold and a round at which it breaks, looked for all along the outcomes of a run."""
+        """The name of a promise that a run's outcomes show to be broken, and a round at which it is; else None."""
         constant, rounds = _floats(self.prepare(problem)), int(run.state.now.rounds)
         in_blocks = self.in_blocks and not run.stacks.negative
         with np.errstate(all="ignore"):     # without compilation

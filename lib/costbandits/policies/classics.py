@@ -201,7 +201,7 @@ def mean_reward(n, reward, cost):
 def room_of_mean(n, reward, cost, most, least):
     """For how many pulls, and how much spending, an arm's mean reward is sure to stay above `most`.
 
-    No reward is below `least`: after m pulls the mean exceeds it by the (reward - n least) / (n + m) of now, or more.
+    No reward is below `least`: so after m more pulls the mean is at least least + (reward - n least) / (n + m).
     """
     if least == -inf:
         return 0.0, inf
@@ -221,7 +221,7 @@ def ratio(n, reward, cost):
 def room_of_ratio(n, reward, cost, most, least):
     """For how many pulls, and how much spending, an arm's ratio is sure to stay above `most`.
 
-    Until its costs reach reward / most, if nothing is negative: `least` is the smallest outcome.
+    If no outcome is negative, that is until its costs reach reward / most; `least` is the smallest outcome.
     """
     if least < 0.0 or most == inf:
         return 0.0, inf
@@ -233,7 +233,7 @@ def room_of_ratio(n, reward, cost, most, least):
 
 @nb.njit(error_model="numpy")
 def best_two(value, n, sums):
-    """The arm of the largest value, the largest of the others', and whose; ties to the lowest position."""
+    """The arm with the largest value; the largest value of the others, and its arm. Ties go to the lowest position."""
     arm, rival, best, most = 0, 0, -inf, -inf
     for k in range(n.size):
         mine = value(n[k], sums[0, k], sums[1, k])
@@ -249,8 +249,8 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
     """Each arm once, then a random one with probability min(1, often / t), else the one with the largest value.
 
     The next round that explores is found by thinning. Until then only the greedy arm's own value moves, and it is
-    pulled many times at once where `room` shows that it stays above the others'. It draws other random numbers than the
-    rule of the same policy, which is its definition; the law is the same.
+    pulled many times at once where `room` shows that it stays above the others'. The policy's rule is the definition;
+    this loop uses other random numbers, but its pulls have the same law.
     """
     pool, at, filled, arms = outcomes.pool, outcomes.at, outcomes.filled, outcomes.arms
     n, sums, now = state

@@ -84,7 +84,7 @@ def reward_bounds(k, n, sums, width):
 
 @nb.njit(error_model="numpy")
 def room(arm, n, sums, terms, arms):
-    """How often an arm can be pulled, about, until it may not be the cheapest feasible one any more."""
+    """About how often an arm can be pulled before it may no longer be the cheapest feasible one."""
     standard, part, worst = arms.lower if terms.pessimistic else arms.upper, 1.0 - terms.alpha, 0.0
     for k in range(n.size):
         worst = worst if k == arm else max(worst, standard[k])
@@ -104,7 +104,7 @@ def stays(arm, m, rewards, costs, n, sums, terms, arms):
     """Whether an arm stays the cheapest feasible one while it is pulled m times, with these rewards and costs in all.
 
     Bounds of all others rest. Its own mean reward is lowest if the pulls without a reward come first, for no reward
-    exceeds 1; its mean cost is at most all costs over n. A narrow miss by rounding must not decide.
+    exceeds 1; its mean cost is at most all costs over n. What is true by less than rounding counts as false.
     """
     i, width, part, worst = n[arm], terms.width, 1.0 - terms.alpha, 0.0
     low = sums[0, arm] / (i + (m - rewards))
@@ -255,8 +255,8 @@ def commit(n, sums, terms, arms):
 def batch(m, horizon):
     """How many pulls an arm has after round m (tau_m), and the radius then (b_m).
 
-    T 4^-m never falls to 1: before m + 1 is asked for two arms have tau_m pulls each, which are more than T together
-    once T 4^-m is below 8.6.
+    T 4^-m stays above 1: round m + 1 comes only after two arms have tau_m pulls each, and these are more than T pulls
+    together once T 4^-m is below 8.6.
     """
     squared_gap = 0.25**m
     known = log(horizon * squared_gap)
@@ -388,7 +388,7 @@ class _Subsidy(Policy):
 
     support = (0.0, 1.0)
     in_blocks = True
-    # Where it has no such field: every arm is good enough, one sweep, known costs.
+    # For policies without such a field: every arm is good enough, one sweep, known costs.
     alpha, exploration_pulls, costs, posterior = 1.0, 1, "known", None
     pessimistic = once = False
 
@@ -522,7 +522,8 @@ class _InSpells(_Subsidy):
 class CommitOnce(_InSpells):
     """CS-ETC that looks at the bounds only once, after exploring, and pulls the arm it finds then to the end.
 
-    Named after Theorem 3: the same bound holds for it, and the paper found it to be worse. Parameters as in `CSETC`.
+    The paper mentions it after Theorem 3: the same bound holds, but in experiments it was worse. Parameters as in
+    `CSETC`.
 
     >>> cb.CommitOnce(0.1)
     CommitOnce(alpha=0.1, exploration_pulls=None)

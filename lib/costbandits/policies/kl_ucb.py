@@ -203,10 +203,10 @@ def omega_kl_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 class OmegaKLUCB(IndexRule):
     """omega-UCB with bounds by divergences: sup {x : n kl(r, x) <= L} / inf {y : n kl(c, y) <= L}, L = rho log t.
 
-    The index of omega-UCB (Heyden et al., Eq. 2) with one thing exchanged: where its bounds are those of a normal
-    limit, these are Chernoff's. It keeps the promise that omega-UCB breaks: its regret is O(B^(1 - rho)) for rho < 1
-    and O(log B) from rho = 1 on, however rewards and costs depend on each other. (Ours; the chapter has the proof.) An
-    arm whose observed costs are all 0 has an infinite index; so has one whose lower bound is below the smallest number.
+    The index of omega-UCB (Heyden et al., Eq. 2) with Chernoff's bounds in place of those of a normal limit. It keeps
+    the promise that omega-UCB breaks: its regret is O(B^(1 - rho)) for rho < 1 and O(log B) from rho = 1 on, however
+    rewards and costs depend on each other. (Ours; the chapter has the proof.) An arm whose observed costs are all 0 has
+    an infinite index; so has one whose lower bound of the cost is below the smallest positive float.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def kl_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @dataclass(frozen=True)
 class KLUCB(IndexRule):
-    """KL-UCB over the known cost c: sup {x : n kl(r, x) <= log t} / c; under a hard budget of the arms that it affords.
+    """KL-UCB over the known cost c: sup {x : n kl(r, x) <= log t} / c; under a hard budget, of affordable arms only.
 
     Luedtke et al. (2019) prove this kind of index optimal where a budget is set for each round; to fill one hard budget
     by it is our reading. L = log t is what Garivier and Cappé (2011) recommend; their proofs add 3 log log t.

@@ -15,8 +15,8 @@ arms is looked for: arm k's comes first with probability p_k prod_{j<k} (1 - p_j
   one without events. Else all scores are there, with their law, and the best is pulled.
 
 All candidates together come at the rate sum q_k, and the round of the next is drawn at once (`engine.thinning`). The
-leader learns in the meantime; in place of its q there stands a cap, and a candidate of its is one with probability
-q/cap. While q stays below the cap, which is known for whole blocks of pulls, nothing need be drawn.
+leader learns in the meantime: so its candidates come at the rate of a cap above its q, and each is accepted with
+probability q/cap. While q stays below the cap, which is known for whole blocks of pulls, nothing need be drawn.
 """
 
 from dataclasses import dataclass
@@ -261,7 +261,7 @@ def by_events(scale, arms, clock, rng, outcomes, state, record, limits):
 class KnownCostTS(ChoiceRule):
     """Thompson sampling over the known cost: the largest R/c, R from Beta(1 + successes, 1 + failures).
 
-    Under a hard budget, of the arms that it affords. A reward becomes a Bernoulli trial, with its share of
+    Under a hard budget, of affordable arms only. A reward becomes a Bernoulli trial, with its share of
     `reward_scale` as its probability. There are no forced first pulls. Luedtke et al. (2019) prove Thompson sampling
     over the cost optimal where a budget is set for each round; to fill one hard budget by it is our reading.
 

@@ -413,7 +413,7 @@ class CB(Policy):
     Parameters
     ----------
     delta : float, optional
-        Probability with which the true parameters may leave the ball, in (0, 1); by default 1 / B.
+        Probability with which the true parameters may leave the ball, in (0, 1); by default 1 / B, at most 1 / 2.
     ridge : float
         A starts at ridge times the identity (rho in the paper), above 0.
     noise : float, optional

@@ -48,8 +48,8 @@ MEANINGS = (
 def tally(function: Callable) -> Callable:
     """Let a rule write to its params, to count what it does: write @cb.tally below @cb.index or @cb.choose.
 
-    What it counts is of all runs that one process has played since the policy was made; so play it with one job and
-    without a store, and let no decision hang on it.
+    The counts add up over all runs that one process has played since the policy was made. So play it with one job and
+    without a store, and let no decision depend on them.
 
     >>> @cb.index
     ... @cb.tally
@@ -115,7 +115,7 @@ def _check_arguments(function, arguments, maker):
 
 
 def _check_chance(function, rule=None, seen=()):
-    """Refuse generators that all share: their numbers depend on who else draws, and cannot be repeated."""
+    """Refuse the global generators of random and np.random: what they give depends on who else draws from them."""
     value, rule = None, rule or function.__name__
     for step in dis.get_instructions(function):
         if step.opname == "LOAD_GLOBAL":

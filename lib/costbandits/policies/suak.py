@@ -1,7 +1,7 @@
 """SUAK and its rivals: never more than c per round on average, and rounds that may be skipped.
 
-Elumar, Tekin and Yagan, "Bandits with Anytime Knapsacks". A round costs nothing if no arm is pulled. Two ways to that:
-a *skip*, because a pull might break the constraint, and a *pass*, because the mixture of arms that is played has a
+Elumar, Tekin and Yagan, "Bandits with Anytime Knapsacks". A round without a pull costs nothing. There are two kinds: a
+*skip*, because a pull might break the constraint, and a *pass*, because the mixture of arms that is played has a
 share for the null arm, which costs 0 and pays 0.
 
 The best mixture is a linear program with two rows, so two arms are enough (a base): the ends of the edge of the upper
@@ -718,8 +718,8 @@ class ControlBudget(_KnowsMeans):
 
     The spare budget is B = c t - S, what may be spent in round t after a spending of S; a round adds c less what its
     arm costs, the drift. If B is below 1, the round is skipped; below (6/delta^2) log(T - t) the arm of the best base
-    that saves is pulled (or the null arm, if it is that), and the one that spends else. delta is the smaller of the
-    two drifts of the base, without signs. An arm that is best alone is pulled whenever B allows it.
+    that saves is pulled (or the null arm, if it is that), and the one that spends else. delta is the smaller
+    absolute drift of the two arms of the base. An arm that is best alone is pulled whenever B allows it.
 
     "Non-monotonic Resource Utilization in the Bandits with Knapsacks Problem": constant regret for known means. There
     the null arm, which costs nothing, is pulled where a round is skipped here. The threshold is as we know it; the

@@ -109,7 +109,7 @@ def by_looks(terms, arms, look, outcomes, state, record, limits):
 
 @dataclass(frozen=True)
 class CSElimination(_Subsidy):
-    """Explores with elimination, then buys cheap: keeps what Theorem 4 promises as far as any policy can; ours.
+    """Explores with elimination, then pulls cheap arms: keeps Theorem 4's promise as far as any policy can; ours.
 
     The active arms are pulled equally often. At looks, after 1, 2, ... sweeps and later whenever the number of sweeps
     has grown by an eighth, an arm with bounds mean +- beta within [0, 1], beta = sqrt(2 log T / n), is dropped if its
