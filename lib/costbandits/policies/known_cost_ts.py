@@ -302,6 +302,8 @@ class KnownCostTS(ChoiceRule):
 
     def check(self, problem: Problem) -> None:
         require_known_costs(self, problem)
+        smallest = float(problem.cost_means.min())      # a score below -1 would never be the largest
+        require(smallest >= 0, "smallest cost", smallest, "KnownCostTS needs costs of 0 or more")
 
     def prepare(self, problem: Problem) -> np.ndarray:
         ceiling = problem.budget + rounding(problem.budget) if problem.hard else inf

@@ -44,7 +44,7 @@ import numpy as np
 
 from ..checks import require
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, SLACK, Run, checkpoint
+from ..engine.loops import FAR, RUNNING, SLACK, Run, checkpoint
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, read_on, settle, skip, total
 from .base import ChoiceRule, Problem, choose, require_soft
@@ -388,7 +388,7 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             arm, done = race.leader, 0
-            free = np.int64(min(race.ring - 1.0, last)) - t        # rounds that certainly pull the leader
+            free = min(np.int64(min(race.ring - 1.0, 2.0 * FAR)), last) - t      # rounds that certainly pull the leader
             if free <= 0:
                 low_rang, free = False, 1
                 if arms[BELL, arm] <= t + 1 or race.until < t + 1:
