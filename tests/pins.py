@@ -46,6 +46,7 @@ def linear(rng):
 
 THREE = cb.Bandit([cb.Beta(2, 3), cb.Beta(3, 2), cb.Beta(4, 1)], [cb.Beta(1, 4), cb.Beta(2, 2), cb.Beta(5, 2)])
 PRICED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47, 0.2)], [cb.Constant(c) for c in (0.2, 1.0, 0.6, 0.1)])
+SMALL = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.4)], [cb.Constant(0.3), cb.Constant(0.1)])
 CHARGED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47)], [cb.Bernoulli(c) for c in (0.2, 0.9, 0.6)])
 INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
            "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-BV1": cb.UCBBV1(),
@@ -73,6 +74,13 @@ STUDIES = {
                                         PRICED, cb.HardBudget(700.5), [cb.regret.knapsack]),
     "known costs, scaled": ({"KL-UCB": cb.KLUCB(40.0), "TS": cb.KnownCostTS(40.0)}, cb.instances.knapsack(6),
                             cb.HardBudget(2000.5), [cb.regret.knapsack]),
+    # After half a million pulls the running sum of such costs is off by more than the stop rules allow for.
+    "small costs": ({"BTS naive": cb.BTS(naive=True), "mine": cb.IndexPolicy(my_index, (0.1,)), "m": cb.MUCB(),
+                     "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1), "eps-greedy": cb.EpsilonGreedy(1, 0.1)},
+                    SMALL, cb.Budget(60_000.0), [cb.regret.budgeted]),
+    "small known costs": ({"KUBE": cb.KUBE(), "eps-first": cb.EpsilonFirst(0.1), "TS": cb.KnownCostTS(),
+                           "mine": cb.IndexPolicy(my_index, (0.1,))},
+                          SMALL, cb.HardBudget(60_000.0), [cb.regret.knapsack]),
     "anytime": ({**{f"SUAK, {reading}": cb.SUAK(counting=reading) for reading in ("skips", "coming", "needed")},
                  "SUAK, first": cb.SUAK(0.0, "T", order="first"), "SUAK, printed": cb.SUAK(counting="printed"),
                  **{f"OPS {radius}": cb.OnePhaseSkip(radius) for radius in ("3logT", "3logt", "2.5logT", "2logT")},
