@@ -259,3 +259,10 @@ def test_a_broken_file_of_claims_is_named(tmp_path, content, said):
     (tmp_path / "claims.yaml").write_bytes(content)
     with pytest.raises(ValueError, match=rf"claims\.yaml.*{said}"):
         ledger.load(tmp_path / "claims.yaml")
+
+
+def test_a_verdict_is_that_of_the_digits_that_are_filed(claims):
+    book = ledger.Ledger(claims, "paper")
+    assert book.judge("X1", "a", Interval(0.9, 0.8, 1.0000001), 5) == "reproduced"
+    assert book.judge("X1", "b", Interval(0.9, 0.8, 1.1), 123) == "undecided"
+    assert "about 500 replications" in book._rows["X1", "b", "primary"]["note"]         # 4 times 123 is 492

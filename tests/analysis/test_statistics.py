@@ -47,7 +47,8 @@ def test_bca_by_its_formula():
     # Efron (1987, Eq. 2.3): the ends are the quantiles Phi(z0 + (z0 + z) / (1 - a (z0 + z))) of the resampled means.
     x = np.r_[np.zeros(25), 1.0, 2.0, 9.0]
     means, a = st.resamples(len(x)) @ x, stats.skew(x) / (6 * np.sqrt(len(x)))
-    z0 = stats.norm.ppf((means < x.mean()).mean() + (means == x.mean()).mean() / 2)
+    sums = np.rint(st.resamples(len(x)) * len(x)) @ x                           # whole numbers: ties are exact
+    z0 = stats.norm.ppf((sums < x.sum()).mean() + (sums == x.sum()).mean() / 2)
     assert a > 0.1 and z0 > 0.1                                                 # each of the corrections matters
     ends = [stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in stats.norm.ppf([0.025, 0.975])]
     found = st.mean(x)
@@ -122,7 +123,7 @@ def test_a_comparison_has_the_columns_of_a_table():
 def test_worst_share_finds_the_outlier():
     x = np.r_[np.zeros(99), 100.0]
     assert st.worst_share(x) == pytest.approx(99**2 / (99**2 + 99))
-    assert st.worst_share(np.ones(10)) == 0.0
+    assert st.worst_share(np.ones(10)) == st.worst_share([1.1] * 100) == 0.0
 
 
 def test_holm_by_hand():
@@ -252,6 +253,39 @@ def test_the_p_value_of_a_mean_is_the_level_at_which_its_interval_ends_at_0(seed
     assert st.mean(d, 1 - p).low == pytest.approx(0, abs=2e-3)                  # 0.03 s.e.: one resample more or less
 
 
+@pytest.mark.parametrize(("n", "ones"), [(10, 3), (30, 9), (250, 75)])
+def test_resampled_means_that_equal_the_estimate_but_for_rounding_count_half(n, ones):
+    x = np.r_[np.ones(ones), np.zeros(n - ones)]
+    sums = np.rint(st.resamples(n) * n) @ x
+    z0 = stats.norm.ppf((sums < ones).mean() + (sums == ones).mean() / 2)
+    estimate, draws, left_out = (each[..., 0] for each in st._means([x]))
+    assert st._bias_and_acceleration(estimate, draws, left_out)[0] == pytest.approx(z0, abs=1e-12)
+    found = st.compare(x + 0.1, np.full(n, 0.1)).difference                     # sums that are not whole
+    assert vars(found) == pytest.approx(vars(st.mean(x)))
+
+
+def test_who_else_plays_changes_no_pair_of_a_tournament():
+    rng = np.random.default_rng(0)
+    pair = {"a": rng.exponential(size=100), "b": rng.exponential(size=100)}
+    alone = st.tournament(pair).iloc[0, :-2]
+    for worst in (1e9, 1e12, 1e15):
+        assert st.tournament({**pair, "lost": rng.uniform(0, worst, 100)}).iloc[0, :-2].equals(alone)
+
+
+def test_samples_that_are_equal_but_for_rounding_are_equal():
+    x = np.random.default_rng(0).uniform(1, 2, 50)
+    pairs = st.tournament({"a": x, "b": x / 3 * 3})
+    assert (pairs.ties[0], pairs.p_wins[0], pairs.p_mean[0]) == (50, 1, 1)
+    assert st.compare(x, x / 3 * 3).difference == st.Interval(0.0, 0.0, 0.0)
+
+
+def test_a_ratio_is_unbounded_where_the_sign_of_its_denominator_is_open():
+    # 200 ratios of normal means, the denominator's 1 standard error from 0: 180 or fewer covered by chance with 3e-3.
+    rng = np.random.default_rng(0)
+    found = [st.mean_ratio(rng.normal(1, 1, 100), rng.normal(0.1, 1, 100)) for _ in range(200)]
+    assert sum(each.low <= 10 <= each.high for each in found) > 180
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_where_most_replications_are_ties_rounding_takes_no_side(seed):
     d = np.zeros(250)
@@ -339,6 +373,35 @@ def test_wins_can_go_in_a_circle():
     values = {label: np.roll([1.0, 2.0, 3.0] * 100, i) for i, label in enumerate("abc")}
     table = st.standings(values, st.tournament(values))
     assert table.better_wins.tolist() == [1, 1, 1] and table.better_mean.tolist() == [0, 0, 0]
+
+
+def test_standings_go_by_corrected_p_values():
+    values = {label: np.arange(4.0) + i for i, label in enumerate("abc")}
+    pairs = st.tournament(values).assign(p_mean=0.01, p_wins=0.01, p_mean_holm=0.2, p_wins_holm=0.2)
+    assert (st.standings(values, pairs)[["better_mean", "better_wins"]] == 0).all(axis=None)
+
+
+def test_the_worst_values_are_the_largest_on_one_side():
+    # Of -100 and 99 zeros the largest value is a 0, 1 above the mean: 1 of 99^2 + 99.
+    assert st.worst_share(np.r_[np.zeros(99), -100.0]) == pytest.approx(1 / (99**2 + 99))
+
+
+def test_a_typical_ratio_is_a_geometric_mean_and_no_median():
+    assert st.typical_ratio([[2.0, 2.0]] * 2 + [[16.0, 16.0]], [[2.0, 2.0]] * 3).estimate == pytest.approx(2)
+
+
+def test_the_nearest_checkpoint_is_nearest_in_the_logarithm():
+    # 0.04 is 4 times 0.01, and 0.1 is 2.5 times 0.04.
+    x, values = np.array([0.01, 0.1, 1.0]), np.array([[1.0, 2.0, 8.0], [1.0, 2.0, 8.0]])
+    assert st.log_slope(x, values, (0.04, 1)) == st.log_slope(x, values, (0.1, 1)) != st.log_slope(x, values, (0.01, 1))
+
+
+def test_the_lower_end_of_a_largest_ratio_is_the_highest_of_all():
+    # One rival's ratio is the larger one and hardly known; the other's is known to be 1/1.2: so much it is at least.
+    x = np.random.default_rng(4).uniform(1, 2, 100)
+    found = st.extreme_ratio(x, {"known": 1.2 * x, "little": np.random.default_rng(2).permutation(x)[:10]})
+    assert found.rival == "little" and found.pairs["little"][0].low < 1 / 1.2
+    assert found.low == pytest.approx(1 / 1.2)
 
 
 @pytest.mark.parametrize(("call", "message"), [

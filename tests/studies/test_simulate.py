@@ -418,3 +418,18 @@ class Patient(stops.StopRule):
 
 def test_a_stop_rule_without_equality_is_known_by_its_content():
     assert cb.simulate({"m": cb.MUCB()}, HALF, lambda bandit: Patient(0.5)).rounds[0, 0, -1] == 9
+
+
+def test_joined_replications_stand_in_the_order_of_the_first():
+    study = {"bandits": cb.instances.beta(4), "stop": cb.Budget(15)}
+    a = cb.simulate({"m": cb.MUCB()}, **study, replications=[3, 0, 2])
+    b = cb.simulate({"c": cb.CUCB()}, **study, replications=[0, 1, 3])
+    both, direct = cb.join(a, b), cb.simulate({"m": cb.MUCB(), "c": cb.CUCB()}, **study, replications=[3, 0])
+    assert both.replications.tolist() == [3, 0] and same(both, direct)
+
+
+def test_reduced_results_of_another_seed_are_not_paired_on_one_bandit_either():
+    a, b = (cb.simulate({label: POLICIES[label]}, HALF, cb.Budget(15), seed=seed, reduce=lambda runs: {"x": runs.spent})
+            for label, seed in (("m", 0), ("c", 1)))
+    with pytest.raises(ValueError, match="instances, stop rules or seeds"):
+        cb.join(a, b)

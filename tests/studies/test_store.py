@@ -361,3 +361,13 @@ def test_an_io_error_on_a_nearly_full_disk_is_a_full_disk(path, monkeypatch, fre
     monkeypatch.setattr("shutil.disk_usage", lambda place: shutil._ntuple_diskusage(2**40, 2**40 - free, free))
     with Store(path) as store, pytest.raises(error, match=said), store._clear_errors():
         raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_a_result_under_another_key_is_damage(path):
+    with Store(path) as store:
+        store.put([(b"a", {"x": np.arange(3)}), (b"b", {"x": np.arange(4)})])
+        payload, checksum = store._db.execute("SELECT payload, checksum FROM results WHERE key = ?", (b"a",)).fetchone()
+        store._db.execute("UPDATE results SET payload = ?, checksum = ? WHERE key = ?", (payload, checksum, b"b"))
+        assert store.get(b"a")["x"].tolist() == [0, 1, 2]
+        with pytest.raises(cb.StoreError, match="does not match its checksum"):
+            store.get(b"b")

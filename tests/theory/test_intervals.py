@@ -288,6 +288,37 @@ def test_violations_reports_shares_of_the_same_pairs():
     assert first.equals(table())
 
 
+def test_between_two_crossings_the_worst_is_at_an_end():
+    low, high = 0.301, 0.303
+    assert not any(low < bound < high for ends in cb.asymmetric_interval(np.arange(41) / 40, 40, 2.6) for bound in ends)
+    worst, p = intervals.worst_miss(40, 2.6, low, high)
+    assert p in (low, high) and worst == max(sum(intervals.bernoulli_miss(end, 40, 2.6)) for end in (low, high))
+
+
+def test_looseness_by_hand():
+    def twice(reward_mean, cost_mean, n, delta):
+        return {"a": np.where(np.arange(4) < 3, 2 * ratio, inf), "b": ratio / 2}
+
+    rng = np.random.default_rng(1)
+    p_r, p_c = rng.random(4), rng.uniform(0.01, 1, 4)
+    ratio = p_r / p_c
+    rows = coverage.violations(np.random.default_rng(1), [10], pairs=4, bounds=twice).set_index("bound")
+    assert rows.loc["a", ["violated", "median", "finite_mean", "infinite"]].tolist() == pytest.approx([0, 2, 2, 0.25])
+    assert rows.loc["b", ["violated", "median", "finite_mean", "infinite"]].tolist() == pytest.approx([1, 0.5, 0.5, 0])
+
+
+def test_the_public_codes_bounds_by_hand():
+    # n = 100, delta = 0.02: x = log(100) / 100 = 0.0460517, eps = sqrt(log(100) / 200) = 0.1517427.
+    found = coverage.ratio_bounds_public_code(0.5, 0.8, 100, delta=0.02)
+    e_r, e_c = sqrt(0.5 * 0.0460517) + 3 * 0.0460517, sqrt(0.32 * 0.0460517) + 3 * 0.0460517
+    assert found["UCB-B2"] == pytest.approx(0.625 + 1.4 * (e_r + 0.625 * e_c) / 0.8, rel=1e-6)
+    assert found["UCB-SC+"] == pytest.approx((0.4 + sqrt(0.01 * (0.89 - 0.01))) / (0.64 - 0.01), rel=1e-12)
+    assert found["m-UCB"] == pytest.approx(0.6517427 / 0.6482573, rel=1e-6)
+    z = ndtri(0.995)
+    ends = cb.asymmetric_interval(0.5, 100, z)[1], cb.asymmetric_interval(0.8, 100, z)[0]
+    assert found["ω-UCB"] == pytest.approx(ends[0] / ends[1], rel=1e-12)
+
+
 # ---- bad input ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("arguments", "name"), [

@@ -146,6 +146,8 @@ def load(path: str | os.PathLike) -> dict[str, Claim]:
         low, high = _region(entry["region"])
         require(low <= high, f"region of claim {id}", entry["region"], "must be [low, high]")
         others, repairs = entry.get("others") or {}, entry.get("repairs") or []
+        require(isinstance(others, dict) and "primary" not in others, f"others of claim {id}", others,
+                "must be other readings by their names, none of them 'primary'")
         require(isinstance(repairs, list) and set(repairs) <= set(others), f"repairs of claim {id}", repairs,
                 f"must be some of {list(others)}")
         history = entry.get("history") or []

@@ -9,7 +9,7 @@ than one. `confidence` is the level of an interval, in (0, 1).
 import functools
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -179,14 +179,14 @@ def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: 
     --------
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
-    -1 [-2.8, 0.6] 0.7 [0.299, 0.927] 0.625
+    -1 [-2.8, 0.8] 0.7 [0.299, 0.927] 0.625
     """
-    (x, y), confidence = _samples({"x": x, "y": y}), _level(confidence)
-    d, means = x - y, _means([x, y])
+    both, confidence = _samples({"x": x, "y": y}), _level(confidence)
+    (x, y), (d, means) = both, _difference(both, _means(both), 0, 1)
     wins, losses = int((d < 0).sum()), int((d > 0).sum())
     return Comparison(
         a, b, len(d), Summary.of(x), Summary.of(y),
-        difference=_bootstrap(lambda means: means[..., 0] - means[..., 1], means, confidence),
+        difference=_bootstrap(lambda each: each, means, confidence),
         ratio=mean_ratio(x, y, confidence),
         median_difference=median(d, confidence),
         improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
@@ -243,6 +243,19 @@ def _means(samples):
     return samples.mean(axis=1), np.stack([_resampled(x.tobytes()) for x in samples], axis=-1), left_out.T
 
 
+def _difference(samples, means, i, j):
+    """Sample i less sample j, shape (replication,), and the `_means` of that, from the `_means` of all samples.
+
+    Rounded to what the larger of the two can resolve. Where most replications are ties, many a resampled difference is
+    0 or the estimate but for rounding, and would otherwise be counted on one side of it by chance.
+    """
+    largest = max(np.abs(samples[[i, j]]).max(), 1e-290)
+    digits = -int(np.clip(np.floor(np.log10(ROUNDING * largest)), -300, 300))
+    pairs = (samples[i], samples[j]), *((each[..., i], each[..., j]) for each in means)
+    d, *means = (np.round(first - second, digits) + 0.0 for first, second in pairs)      # + 0.0: no -0
+    return d, means
+
+
 def _bootstrap(statistic, means, confidence):
     """BCa interval of a function of the means of paired samples (Efron 1987).
 
@@ -261,10 +274,15 @@ def _bootstrap(statistic, means, confidence):
     return Interval(estimate, float(low), float(high))
 
 
+def _share_below(value, draws):
+    """Share of the resamples below a value; those that equal it but for rounding count half."""
+    above, near = draws > value, np.abs(draws - value) <= ROUNDING * np.abs(draws).max()
+    return 1 - np.where(near, 0.5, above).mean()
+
+
 def _bias_and_acceleration(estimate, draws, jackknife):
     influence = jackknife.mean() - jackknife
-    below = (np.sum(draws < estimate) + np.sum(draws == estimate) / 2) / len(draws)
-    bias = stats.norm.ppf(np.clip(below, 1 / len(draws), 1 - 1 / len(draws)))
+    bias = stats.norm.ppf(np.clip(_share_below(estimate, draws), 1 / len(draws), 1 - 1 / len(draws)))
     return bias, np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)
 
 
@@ -274,7 +292,7 @@ def _p_value(estimate, draws, jackknife):
     Where no resample lies beyond 0 their normal tail is continued, so that many comparisons can still be corrected.
     """
     bias, acceleration = _bias_and_acceleration(estimate, draws, jackknife)
-    below = (np.sum(draws < 0) + np.sum(draws == 0) / 2) / len(draws)
+    below = _share_below(0, draws)
     w = (stats.norm.ppf(below) if 0 < below < 1 else -estimate / draws.std()) - bias
     slope = 1 + acceleration * w           # z solves the end of the interval in `_bootstrap` for its level
     return 2 * float(stats.norm.cdf(-abs(w / slope - bias))) if slope > 0 else 0.0
@@ -292,17 +310,20 @@ def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
 
 
 def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Mean of x over mean of y, paired, with its BCa bootstrap interval: the whole line if a resample of y has mean 0.
+    """Mean of x over mean of y, paired, with its BCa bootstrap interval.
 
-    x and y have shape (replication,).
+    It is the whole line if a resample of y has mean 0, or if the sign of y's mean is open at this level: then numbers
+    near infinity and near minus infinity fit alike. x and y have shape (replication,).
 
     >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
-    0.467 [0.45, 0.5]
+    0.467 [0.444, 0.5]
     """
     means, confidence = _means(_samples({"x": x, "y": y})), _level(confidence)
     if np.array_equal(*means[1].T):      # equal samples, also where a resample has mean 0
         return Interval(1.0, 1.0, 1.0)
-    return _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence)
+    interval, drawn = _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence), means[1][:, 1]
+    open_sign = min((drawn < 0).mean(), (drawn > 0).mean()) > (1 - confidence) / 2
+    return replace(interval, low=-np.inf, high=np.inf) if open_sign else interval
 
 
 @dataclass(frozen=True)
@@ -456,7 +477,7 @@ def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
     """
     x, worst = np.sort(_sample("x", x, least=1)), _level(worst, "worst")
     squares = (x - x.mean()) ** 2
-    return float(squares[-max(1, round(worst * len(x))) :].sum() / squares.sum()) if squares.sum() > 0 else 0.0
+    return float(squares[-max(1, round(worst * len(x))) :].sum() / squares.sum()) if np.ptp(x) > 0 else 0.0
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:
@@ -559,10 +580,7 @@ def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Dat
     x, confidence = _together(values), _level(confidence)
     require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
     means = _means(x)
-    # Where most replications are ties, many a resampled difference is 0 or the estimate but for rounding: on no side.
-    digits = -int(np.clip(np.floor(np.log10(ROUNDING * max(np.abs(x).max(), 1e-290))), -300, 300))
-    rows = [{"a": a, "b": b,
-             **_duel(x[i] - x[j], [np.round(each[..., i] - each[..., j], digits) for each in means], confidence)}
+    rows = [{"a": a, "b": b, **_duel(*_difference(x, means, i, j), confidence)}
             for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
     rows = pd.DataFrame(rows)
     return rows.assign(p_wins_holm=holm(rows.p_wins), p_mean_holm=holm(rows.p_mean))
@@ -571,14 +589,14 @@ def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Dat
 def _duel(d, means, confidence):
     """The row of `tournament` for the differences d of one pair, shape (replication,), and their `_means`."""
     won, lost = int((d < 0).sum()), int((d > 0).sum())
-    ties, always = len(d) - won - lost, np.ptp(d) <= 1e-9 * np.abs(d).max()      # the same difference but for rounding
+    ties, always = len(d) - won - lost, np.ptp(means[1]) <= 1e-9 * np.abs(d).max()    # in every resample the same
     parts = {"wins": share(won + ties / 2, len(d), confidence),
-             "difference": Interval(*[d.mean()] * 3) if always else _bootstrap(lambda each: each, means, confidence)}
+             "difference": Interval(*[means[0]] * 3) if always else _bootstrap(lambda each: each, means, confidence)}
     ends = {f"{name}{end}": value for name, part in parts.items()
             for end, value in zip(("", "_low", "_high"), vars(part).values(), strict=True)}
     return {"replications": len(d), "ties": ties, **ends,
             "p_wins": _sign_test(won, lost),
-            "p_mean": float(not d.any()) if always else _p_value(*means)}
+            "p_mean": float(means[0] == 0) if always else _p_value(*means)}
 
 
 def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
@@ -663,11 +681,16 @@ def log_slope(x: ArrayLike, values: ArrayLike, ends: tuple[float, float], confid
 def _at(x, values, points, name):
     """The checkpoints nearest to some values of x, and the samples (checkpoint, replication) there."""
     x, values = np.asarray(x, float), np.asarray(values, float)
-    require(values.ndim == 2 and x.shape == values.shape[1:] and bool(np.all(x > 0)), "x.shape, values.shape",
-            (x.shape, values.shape), "must be (C,) and (replication, C), and x above 0")
+    require(values.ndim == 2 and x.shape == values.shape[1:] and _increases(x), "x.shape, values.shape",
+            (x.shape, values.shape), "must be (C,) and (replication, C), and x above 0 and increasing")
+    require(min(points) > 0, name, points, "must be values of x, above 0")
     at = [int(np.abs(np.log(x / point)).argmin()) for point in points]
     require(bool(np.all(np.diff(at) > 0)), name, points, f"must name {len(at)} checkpoints in increasing order")
     return x[at], values[:, at].T
+
+
+def _increases(x):
+    return x.size > 0 and bool(np.all(x > 0) and np.all(np.diff(x) > 0))
 
 
 def crossing(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
@@ -687,8 +710,9 @@ def crossing(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
     3.162
     """
     x, above = np.asarray(x, float), np.asarray(a, float) - np.asarray(b, float)
-    require(x.ndim == 1 and x.shape == above.shape and bool(np.all(x > 0)), "x.shape, (a - b).shape",
-            (x.shape, above.shape), "must be (C,) both, and x above 0")
+    require(x.ndim == 1 and x.shape == above.shape and _increases(x), "x.shape, (a - b).shape",
+            (x.shape, above.shape), "must be (C,) both, and x above 0 and increasing")
+    require(not np.isnan(above).any(), "a - b", above, "must be without NaN")
     x = np.log(x)
     if above[-1] <= 0:
         return np.inf
