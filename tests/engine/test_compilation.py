@@ -131,6 +131,20 @@ def test_content_is_that_of_all_that_is_called():
         assert source.count(old) == 1 and content(source.replace(old, new)) != content(source)
 
 
+def test_content_is_also_that_of_functions_within_and_of_modules_of_ours():
+    from types import ModuleType
+
+    def content(inner="y + 1.0", scale=2.0, spare=0):
+        tools = ModuleType("costbandits.tools")
+        tools.scale, tools.spare = scale, spare
+        names = {"nb": nb, "__name__": "costbandits.toy", "tools": tools, "LIMIT": 3.0}
+        exec(f"def outer(x):\n    def inner(y):\n        return {inner}\n    return inner(x) * tools.scale\n", names)
+        return compilation.content(names["outer"])
+
+    assert content() == content(spare=1)
+    assert len({content(), content(inner="y - 1.0"), content(inner="y * LIMIT"), content(scale=4.0)}) == 4
+
+
 @cb.index
 def typed(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return reward / n

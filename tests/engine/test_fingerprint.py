@@ -106,6 +106,47 @@ def test_what_decides_results_changes_the_digest(old, new, changed):
     assert {name for name in before if before[name] != after[name]} == set(changed.split())
 
 
+CALLED = """
+from typing import NamedTuple
+
+class Called:
+    def __call__(self, runs):
+        return runs.reward * 2.0
+
+class Pair(NamedTuple):
+    low: float = 0.0
+    def width(self):
+        return 1.0 - self.low
+
+class Number(float):
+    def twice(self):
+        return self + self
+
+class Kept(dict):
+    def __missing__(self, key):
+        return 5.0
+"""
+
+
+@pytest.mark.parametrize(("name", "old", "new"), [
+    ("Called", "reward * 2.0", "reward * 3.0"), ("Pair", "1.0 - self.low", "2.0 - self.low"),
+    ("Number", "self + self", "self * self"), ("Kept", "return 5.0", "return 6.0")])
+def test_what_an_object_of_a_class_of_ones_own_does_counts(name, old, new):
+    def digest(source):
+        module = types.ModuleType("typed_by_hand")
+        exec(source, vars(module))
+        return fingerprint.digest(vars(module)[name]())
+
+    assert CALLED.count(old) == 1
+    assert digest(CALLED) == digest(CALLED) != digest(CALLED.replace(old, new))
+
+
+def test_the_order_of_a_dict_and_of_a_set_does_not_count():
+    assert fingerprint.digest({"a": 1, "b": {2: 3, 1: 4}}) == fingerprint.digest({"b": {1: 4, 2: 3}, "a": 1})
+    assert fingerprint.digest({"a": 1, "b": 2}) != fingerprint.digest({"a": 2, "b": 1})
+    assert fingerprint.digest({"a", "b", "c"}) == fingerprint.digest({"c", "b", "a"})
+
+
 def test_defaults_of_arguments_change_the_digest():
     made = [lambda x, power=1: x**power, lambda x, power=2: x**power, lambda x, *, power=1: x**power,
             lambda x, *, power=2: x**power]

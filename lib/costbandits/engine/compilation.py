@@ -22,8 +22,8 @@ from pathlib import Path
 import numba as nb
 import numpy as np
 
-from ..checks import ours
-from .fingerprint import digest
+from ..checks import OURS, ours
+from .fingerprint import digest, nested
 
 OPTIONS = {"error_model": "numpy"}     # a division by 0 is infinite, as in NumPy
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
@@ -68,8 +68,7 @@ def _takes_a_rule(result):
 
 def _keep_parts(function, seen):
     """Keep also what a loop calls: the next loop that calls it need not compile it again, in whatever process."""
-    inside = inspect.getclosurevars(function)
-    for part in {**inside.globals, **inside.nonlocals}.values():
+    for _, part in _used(function):
         called = getattr(part, "py_func", None)
         if called is not None and called not in seen:
             seen.add(called)
@@ -133,12 +132,12 @@ def _content(function, seen):
     if function in seen:
         return
     seen.add(function)
-    code, inside = function.__code__, inspect.getclosurevars(function)
-    yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames}"
-    # A docstring stands where a function without one has None.
-    yield from (repr(None if const == function.__doc__ else const) for const in code.co_consts
-                if not isinstance(const, types.CodeType))
-    for name, value in sorted({**inside.globals, **inside.nonlocals}.items()):
+    for code in nested(function.__code__):
+        yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames}"
+        # A docstring stands where a function without one has None.
+        yield from (repr(None if const == function.__doc__ else const) for const in code.co_consts
+                    if not isinstance(const, types.CodeType))
+    for name, value in _used(function):
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):
             yield from _content(value, seen)
@@ -148,6 +147,17 @@ def _content(function, seen):
             yield f"{name} {value.dtype} {value.tobytes().hex()}"
         else:
             yield f"{name} {value.__name__ if hasattr(value, '__name__') else repr(value)}"
+
+
+def _used(function):
+    """What a function, and those within it, take from outside: sorted pairs (name, value), of modules of ours, too."""
+    names = {name for code in nested(function.__code__) for name in code.co_names}
+    used = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    used |= inspect.getclosurevars(function).nonlocals
+    for name, value in list(used.items()):
+        if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == OURS:
+            used |= {f"{name}.{part}": getattr(value, part) for part in names if hasattr(value, part)}
+    return sorted(used.items(), key=lambda item: item[0])
 
 
 class Kernel:

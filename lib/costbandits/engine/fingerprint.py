@@ -22,6 +22,8 @@ import numpy as np
 
 from ..checks import OURS, ours
 
+BUILT_IN = (int, float, complex, str, bytes, np.generic, np.ndarray, tuple, list, set, frozenset, dict)
+
 
 def digest(*things: object) -> bytes:
     """A 16-byte digest of any mixture of numbers, texts, arrays, functions, classes and plain objects.
@@ -49,6 +51,8 @@ def _known(module):
 
 def _describe(thing, outer):
     """Lines that tell `thing` from anything that behaves differently; `outer` guards against cycles."""
+    if isinstance(thing, BUILT_IN) and not _known(type(thing).__module__):
+        yield from _describe(type(thing), outer)        # the methods of a NamedTuple, for instance
     if thing is None or isinstance(thing, bool | int | float | complex | str | bytes | np.generic):
         yield f"{type(thing).__name__} {thing!r}"
     elif isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
@@ -123,7 +127,7 @@ def _function(function, outer):
     yield from _code(function.__code__, function.__doc__, outer)
     yield from _describe((function.__defaults__, function.__kwdefaults__), outer)
     yield from _describe(_enclosed(function), outer)
-    codes = _nested(function.__code__)
+    codes = nested(function.__code__)
     names = sorted({name for code in codes for name in code.co_names})
     # Names of attributes may be those of globals, too, which have nothing to do with the function.
     loaded = {step.argval for code in codes for step in dis.get_instructions(code)
@@ -146,21 +150,22 @@ def _module(thing, names, outer):
                 yield from _module(getattr(thing, name), names, (*outer, thing))
 
 
-def _nested(code):
+def nested(code):
     """The code of a function and of all functions within it."""
-    inner = (_nested(const) for const in code.co_consts if isinstance(const, types.CodeType))
+    inner = (nested(const) for const in code.co_consts if isinstance(const, types.CodeType))
     return [code, *itertools.chain.from_iterable(inner)]
 
 
 def _imported(code, package):
     """What a function imports when it is called: name -> module, or what comes from it."""
-    found, steps = {}, [step for part in _nested(code) for step in dis.get_instructions(part)]
+    found, steps = {}, [step for part in nested(code) for step in dis.get_instructions(part)]
     for at, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":
             level, wanted = steps[at - 2].argval, steps[at - 1].argval
             module = importlib.import_module("." * level + step.argval, package if level else None)
             for name in wanted or ():
-                found[name] = getattr(module, name, None) or sys.modules.get(f"{module.__name__}.{name}")
+                inner = sys.modules.get(f"{module.__name__}.{name}")
+                found[name] = getattr(module, name, inner)
             if not wanted:
                 found[step.argval] = module
     return found
@@ -181,7 +186,8 @@ def _class(cls, outer):
         for name, member in sorted(vars(base).items(), key=lambda item: item[0]):
             member = _WRAPPED.get(type(member), lambda plain: plain)(member)
             # What makes and compares objects decides nothing that their state does not show.
-            usual = hasattr(object, name) or name == "__post_init__" or not callable(member)
+            # Not hasattr(object, name): `object` can be called, and so has the __call__ of its own class.
+            usual = name in vars(object) or name == "__post_init__" or not callable(member)
             if name != "_abc_impl" and not (name.startswith("__") and usual):
                 yield f"member {name}"
                 yield from _describe(member, outer)
