@@ -99,6 +99,15 @@ def test_chances_are_those_of_what_is_left():
     assert (laws[0, 5:10] <= 1).all() and (laws[0, 5:10] >= 0).all()
 
 
+@pytest.mark.parametrize("chances", [[0.1, 0.2, 0.7, 0.0], [0.7, 0.2, 0.1, 0.0, 0.0], [0.0, 1.0, 0.0], [1 / 3] * 3])
+def test_the_last_value_that_is_possible_takes_what_is_left(chances):
+    """However the probabilities round: or else a value of probability 0 would occur once in 2**52 pulls."""
+    law = cb.Discrete(np.arange(float(len(chances))), chances)
+    laws = Stacks(cb.Bandit([law], [cb.Constant(1)]), 0, 0, [0], 1).outcomes().laws[0]
+    last = np.flatnonzero(chances)[-1]
+    assert laws[0, len(chances) + last] == 1.0
+
+
 def test_outcomes_are_read_from_their_beginning():
     """Whatever another run has read; what is kept is shared, how far one has come is not."""
     made = Stacks(BANDIT, 0, 0, range(K), 64)

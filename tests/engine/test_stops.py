@@ -1,5 +1,7 @@
 """Stop rules: when checkpoints are due, and which rules are told apart."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ import costbandits as cb
 
 @pytest.mark.parametrize(("fraction", "horizon", "end"), [
     (0.07, 100, 7), (0.0701, 100, 8), (1 / 3, 300, 100), (0.29, 100, 29), (1e-9, 100, 1), (1.0, 2**31 - 1, 2**31 - 1),
-    (0.57, 2 * 10**9, 1_140_000_000), (0.1, 3, 1), (1.0, 1, 1)])
+    (0.57, 2 * 10**9, 1_140_000_000), (0.1, 3, 1), (1.0, 1, 1), (4.1e-12, 10**12, 5)])
 def test_a_checkpoint_is_due_at_a_round(fraction, horizon, end):
     """At f T rounded up, where f T may be a little more than whole only because 0.07 x 100 is in floating point."""
     for stop in (cb.AnytimeBudget(0.5, horizon), cb.Horizon(horizon)):
@@ -38,6 +40,12 @@ def test_what_a_rule_says():
         assert stop.total == (np.inf if stop == cb.Horizon(32) else 8)
         assert (None if stop.ends(fractions) is None else stop.ends(fractions).tolist()) == ends
         assert limits[0].tolist() == top and limits[1:] == (ceiling, rate)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 4), np.float16(0.25), np.float32(0.25), 0.25])
+def test_a_rate_is_a_number_of_any_kind(rate):
+    stop = cb.AnytimeBudget(rate, 64)
+    assert (type(stop.rate), stop, stop.total) == (float, cb.AnytimeBudget(0.25, 64), 16.0)
 
 
 def test_rules_are_equal_only_in_kind_and_numbers():

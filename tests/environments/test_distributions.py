@@ -66,7 +66,8 @@ def test_constant_is_exact():
 
 
 @pytest.mark.parametrize("arguments", [(0, 1, 8, 9), (0, 1, -21, -20.5), (0, 1, 30, 40), (0, 0.01, 0.3, 1),
-                                       (-30, 1, 0, 1), (0, 1000, 0, 1), (0.5, 1e6, 0, 1), (0, 1, 2, 2.0001)])
+                                       (-30, 1, 0, 1), (0, 1000, 0, 1), (0.5, 1e6, 0, 1), (0, 1, 2, 2.0001),
+                                       (0, 1, -1e16, 1e16), (0.5, 0.1, -1e20, 1), (3, 1, -1e18, 1e17)])
 def test_truncated_normal_far_out_and_nearly_uniform(arguments):
     """Where the closed forms lose their digits; the truth by the error function in 200 digits."""
     law = cb.TruncatedNormal(*arguments)
@@ -159,6 +160,7 @@ def test_a_bad_sampler_is_found_before_it_plays(law, message):
     (lambda: cb.TruncatedNormal(0, 1, 1, 1), "TruncatedNormal high = 1", "above low = 1"),
     (lambda: cb.TruncatedNormal(0, 1, 0, inf), "TruncatedNormal high = inf", "finite number"),
     (lambda: cb.TruncatedNormal(0, 1, 50, 51), r"TruncatedNormal \(low, high\)", "parent's probability"),
+    (lambda: cb.TruncatedNormal(0, 1, -1e-14, 0), r"TruncatedNormal \(low, high\)", "must be further apart"),
 ])
 def test_bad_parameters(make, named, allowed):
     with pytest.raises(ValueError, match=f"{named}.*{allowed}"):

@@ -108,7 +108,8 @@ def beta(state, a, b, out):
     """
     d, e = a + (a < 1.0) - 1.0 / 3.0, b + (b < 1.0) - 1.0 / 3.0
     sd, se, top = 1.0 / (3.0 * sqrt(d)), 1.0 / (3.0 * sqrt(e)), max(d, e)
-    scale = 1e200 if max(a, b) < 1e-200 else 1.0           # so that 1/a is finite; which is larger does not change
+    # So that 1/a is finite; which is larger does not change, and their ratio is beyond all numbers either way.
+    scale = 1e100 if max(a, b) < 1e-200 else 1.0
     for i in range(len(out)):
         w = y = u = 0.0
         while True:

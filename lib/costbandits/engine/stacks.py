@@ -64,10 +64,11 @@ def counted(law: Distribution) -> tuple[np.ndarray, np.ndarray] | None:
 def _tabulate(law, found, table, V):
     """Write what the trees need of a law into its row of the tables, and return its kind."""
     if found is not None:
-        values, left = found[0], 1.0
+        (values, chances), left = found, 1.0
         table[:len(values)] = values
-        for v, chance in enumerate(found[1]):
-            table[V + v] = min(chance / left, 1.0) if left > 0 else 1.0
+        last = max(v for v, chance in enumerate(chances) if chance > 0)     # takes what is left, however that rounds
+        for v, chance in enumerate(chances):
+            table[V + v] = min(chance / left, 1.0) if v < last else 1.0
             left -= chance
         return len(values)
     if type(law) is Beta:

@@ -126,7 +126,7 @@ class AnytimeBudget(_Rounds):
 
     def __post_init__(self):
         allowed = "must be a number in (0, 1]"
-        require(number("rate", self.rate, allowed=allowed) > 0 and self.rate <= 1, "rate", self.rate, allowed)
+        object.__setattr__(self, "rate", number("rate", self.rate, high=1, allowed=allowed, above=0))
         count("horizon", self.horizon, high=FURTHEST)
 
     @property

@@ -84,7 +84,7 @@ class Beta(Distribution):
     def __post_init__(self):
         positive("Beta a", self.a)
         positive("Beta b", self.b)
-        require(self.a + self.b <= FINITE, "Beta (a, b)", (self.a, self.b), "must have a finite sum")
+        require(float(self.a) + float(self.b) <= FINITE, "Beta (a, b)", (self.a, self.b), "must have a finite sum")
 
     @property
     def mean(self) -> float:
@@ -203,6 +203,8 @@ class TruncatedNormal(Distribution):
         start, end = self._ends
         require(end - start > 1e-300, "TruncatedNormal (low, high)", (low, high),
                 "must hold some of the parent's probability")
+        require(end - start > 1e-12 * end, "TruncatedNormal (low, high)", (low, high),
+                f"must be further apart, for a law with sd = {sd!r}: too few numbers lie between their probabilities")
 
     @property
     def _side(self):
@@ -227,9 +229,11 @@ class TruncatedNormal(Distribution):
         nodes, weights = _quadrature()
         z = left + (right - left) * (nodes + 1) / 2
         weights = weights * np.exp((peak - z) * (peak + z) / 2)
-        mean = np.dot(weights, z - a) / weights.sum()
-        variance = np.dot(weights, (z - a - mean) ** 2) / weights.sum()
-        return float(self.low + self.sd * mean), float(self.sd**2 * variance)
+        # From where the quadrature begins: `low` may be so far out that distances from it have no digits left.
+        begin = self.low if left == a else self.parent_mean + self.sd * left
+        mean = np.dot(weights, z - left) / weights.sum()
+        variance = np.dot(weights, (z - left - mean) ** 2) / weights.sum()
+        return float(begin + self.sd * mean), float(self.sd**2 * variance)
 
     @property
     def mean(self) -> float:
