@@ -527,6 +527,59 @@ def test_the_grids_of_figure_2_do_differ():
     assert np.linspace(0.3, 0.6, 31)[15] < 0.9 * 0.5 < np.arange(0.3, 0.605, 0.01)[15]
 
 
+def block_that_stays(rng, pessimistic, unknown):
+    """An arm that is the choice, and the longest block of its pulls, all failures and all costs first, that `stays`."""
+    K, T = int(rng.integers(2, 5)), 1000
+    terms = cost_subsidy.Terms(float(rng.choice([0.0, 0.1, 0.5])), 1, 2 * log(T), T, unknown, pessimistic, False, False)
+    n, arms = rng.integers(50, 1500, K), cost_subsidy.Arms(*np.zeros((6, K)))
+    sums = np.array([rng.uniform(0.2, 0.9, K) * n // 1, rng.uniform(0.1, 0.9, K) * n // 1])
+    arms.price[:] = rng.integers(0, 4, K) / 4
+    for k in range(K):
+        arms.upper[k], arms.lower[k] = cost_subsidy.reward_bounds(k, n, sums, terms.width)
+        if unknown:
+            arms.price[k] = cost_subsidy.lowest_price(k, n, sums, terms.width)
+    standard = arms.lower if pessimistic else arms.upper
+    arm = cost_subsidy.cheapest(terms.alpha, standard, arms.upper, arms.price)
+    share, m = rng.uniform(0.1, 0.9, 2), 2 * int(n[arm])
+    while m > 1:
+        rewards, costs = np.ones(m), np.zeros(m)
+        rewards[:int(share[0] * m)], costs[:int(share[1] * m)] = 0.0, 1.0
+        if cost_subsidy.stays(arm, m, rewards.sum(), costs.sum(), n, sums, terms, arms):
+            break
+        m = int(m / 1.05)
+    return arm, m, rewards, costs, n, sums, terms, arms, standard
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("pessimistic", [False, True])
+def test_an_arm_that_stays_is_the_choice_at_each_pull_of_its_block(pessimistic, unknown):
+    rng, blocks = np.random.default_rng(4), 0
+    for _ in range(60):
+        arm, m, rewards, costs, n, sums, terms, arms, standard = block_that_stays(rng, pessimistic, unknown)
+        blocks += 1 < m < 2 * n[arm]
+        for j in range(m if m > 1 else 0):
+            assert cost_subsidy.cheapest(terms.alpha, standard, arms.upper, arms.price) == arm, (m, j)
+            n[arm] += 1
+            sums[0, arm], sums[1, arm] = sums[0, arm] + rewards[j], sums[1, arm] + costs[j]
+            arms.upper[arm], arms.lower[arm] = cost_subsidy.reward_bounds(arm, n, sums, terms.width)
+            if unknown:
+                arms.price[arm] = cost_subsidy.lowest_price(arm, n, sums, terms.width)
+    assert blocks > 10
+
+
+def test_an_arm_wins_by_the_radius_of_its_own_round():
+    T, alpha = 10**6, 0.9
+    (tau, b), (tau_best, b_best) = cost_subsidy.batch(1.0, T), cost_subsidy.batch(5.0, T)
+    best, mean = 0.9, b + 0.1 * (0.9 + 0.5 * (b + b_best))       # between both bars
+    assert 0.1 * (best + b_best) < mean - b < 0.1 * (best + b)
+    n, arms = np.array([tau, tau_best]), cost_subsidy.Arms(*np.zeros((6, 2)))
+    sums = np.array([[mean * tau, best * tau_best], [0.0, 0.0]])
+    arms.price[:], arms.omega[:], arms.standing[:] = (0.0, 1.0), (1.0, 5.0), (cost_subsidy.BEATEN, cost_subsidy.ACTIVE)
+    terms = cost_subsidy.Terms(alpha, 1, 2 * log(T), T, False, False, False, False)
+    assert cost_subsidy.compare(1, tau + tau_best + 1, n, sums, terms, arms) == (-1, 0)
+    assert arms.omega.tolist() == [2.0, 5.0]
+
+
 def test_batches_never_run_out():
     """T 4^-m stays above 1 for every round m that two arms can reach (the comment in `batch`)."""
     rng = np.random.default_rng(0)
@@ -548,6 +601,13 @@ def by_hand(bandit, pulls, T=100):
     nothing = np.zeros(pulls.shape[:3])
     return cb.Runs(["p"], np.array([0]), np.arange(1, pulls.shape[2] + 1) / pulls.shape[2], pulls, nothing, nothing,
                    nothing, nothing, [bandit], [cb.Horizon(T)], 0)
+
+
+@pytest.mark.parametrize("policy", [cb.CSUCB(0.1), cb.CSETC(0.1, 9), cb.CSTS(0.1), cb.CSTS(0.1, "gaussian")])
+def test_no_run_is_longer_than_its_horizon(policy):
+    T, one = 2**57 - 1, cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.5)])
+    runs = cb.simulate({"p": policy}, one, cb.Horizon(T), checkpoints=[1.0])
+    assert runs.rounds[0, 0, -1] == runs.pulls[0, 0, -1].sum() == T
 
 
 def test_regrets_by_hand():

@@ -232,6 +232,31 @@ def test_a_leader_learns_as_its_chance_does():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cap", [1.01, 1.5, 3.0, 8.0, 20.0])
+def test_in_a_block_the_chance_stays_below_the_cap_whatever_the_order(cap):
+    leapt = 0
+    for a, N in ((40.0, 100.0), (400.0, 1000.0), (700.0, 1000.0), (4000.0, 10_000.0)):
+        stacks = chains.stacks_of(cb.Bandit([cb.Bernoulli(a / N)], [cb.Constant(1.0)]))
+        outcomes, arms, rng = stacks.outcomes(), np.zeros((ts.RATE + 1, 1)), np.random.default_rng(0)
+        arms[ts.A], arms[ts.N], arms[ts.COST], arms[ts.LEVEL] = a, N, 1.0, a / N - 3 * (a / N * (1 - a / N) / N) ** 0.5
+        ts.measure(0, -1, arms)
+        arms[ts.RATE] = cap * arms[ts.CHANCE]
+        before = arms.copy()
+        done, _, won = ts.leap(0, 64, 1.0, 1e9, arms, np.zeros(1, int), np.zeros((4, 1)), outcomes, rng)
+        leapt += done > 0
+        for reward in [0.0] * int(done - won):
+            ts.learn(0, reward, 1.0, before, rng)
+            assert before[ts.CHANCE, 0] <= before[ts.RATE, 0] * (1 + 1e-9)
+    assert leapt > 0 or cap < 3
+
+
+def test_a_smallest_cost_below_zero_is_refused():
+    with pytest.raises(ValueError, match=r"smallest cost = -0.5"):
+        cb.simulate({"p": cb.KnownCostTS()}, cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(-0.5)]), cb.Horizon(9))
+    free = cb.simulate({"p": cb.KnownCostTS()}, cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.0)]), cb.Horizon(9))
+    assert free.rounds[0, 0, -1] == 9
+
+
 def test_a_hundred_billion_are_spent_to_the_last_unit():
     bandit = coins((0.2, 0.5, 0.7), (1.1, 2.0, 3.3))
     runs = cb.simulate({"TS": cb.KnownCostTS()}, bandit, cb.HardBudget(1e11), 2)

@@ -242,6 +242,16 @@ def test_prepare_must_fit_the_arms():
         cb.simulate({"p": policy}, bandit, cb.Budget(10))
 
 
+def test_prepare_must_fit_every_instance():
+    """Not only the first: of these every second one has two arms at the same cost."""
+    def make(rng):
+        return cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Constant(c) for c in (0.5, rng.choice([0.5, 0.6]), 0.7)])
+
+    rule = cb.IndexPolicy(cb.FractionalKUBE.rule, (1.0,), prepare=lambda problem: np.unique(problem.cost_means))
+    with pytest.raises(ValueError, match=r"prepare\(problem\) = .*: must return one number per arm"):
+        cb.simulate({"p": rule}, make, cb.Budget(50), replications=20)
+
+
 def test_no_index_falls_while_its_arm_rests():
     """What `lazy_scan` relies on, on random statistics."""
     rng = np.random.default_rng(6)

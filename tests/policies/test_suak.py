@@ -736,6 +736,13 @@ def careless(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rn
     return -1 if t < params[0] else 0
 
 
+def test_the_sketch_knows_the_null_arm_of_two_accounts():
+    bandit, stop = cb.Bandit(betas(0.6, 0.8), betas(0.9, 0.95, weight=50)), cb.AnytimeBudget(0.3, 20_000)
+    expected, memory, drawn = all_bits(around(suak.by_rounds, suak.suak), cb.SUAK(**TWO[0]), bandit, stop, 0, [20_000])
+    found = all_bits(suak.by_sketch, cb.SUAK(**TWO[0]), bandit, stop, 0, [20_000])
+    assert 0 < memory.phase_2 < 15_000 and (found[0], found[2]) == (expected, drawn)
+
+
 def test_a_pull_that_could_break_the_constraint_is_an_error():
     """Even if it would not: what counts is the most that it can cost."""
     bandit, stop = cb.Bandit([cb.Bernoulli(0.5)], [cb.Discrete((0.0, 0.75), (0.999, 0.001))]), cb.AnytimeBudget(0.25, 9)

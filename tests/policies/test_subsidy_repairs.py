@@ -23,6 +23,7 @@ from test_cost_subsidy import (
 )
 
 import costbandits as cb
+from costbandits.engine.state import new_record
 from costbandits.policies import cost_subsidy, subsidy_repairs
 from costbandits.theory.bounds import cost_subsidy as bounds
 
@@ -261,6 +262,17 @@ def consistent(rng, K):
     mu, delta = rng.uniform(0.2, 1, K), rng.uniform(0.2, 6)
     c = np.clip(0.5 + delta * (mu - mu.mean()) * rng.choice([-1, 1]), 0, 1)
     return bernoulli(mu.tolist(), c.tolist()), delta
+
+
+def test_a_dropped_arm_does_not_come_back():
+    n, sums = np.array([1000, 1000]), np.array([[100.0, 900.0], [0.0, 0.0]])
+    arms = cost_subsidy.Arms(*np.zeros((6, 2)))
+    terms = cost_subsidy.Terms(0.1, 1, 2 * log(10**6), 10**6, False, True, False, False)
+    arms.price[:], arms.standing[:] = (0.0, 1.0), (cost_subsidy.ACTIVE, cost_subsidy.BEATEN)
+    arms.upper[:], arms.lower[:] = (0.3, -inf), (0.0, -inf)
+    look = new_record(subsidy_repairs.LOOK)
+    look.arm, look.sweep = 1, 0                 # exploring has ended, and the arm pulled last was dropped
+    assert subsidy_repairs.next_spell(n, sums, terms, arms, look) == (0, 1000 // subsidy_repairs.LATER)
 
 
 def test_regret_is_within_the_bounds():

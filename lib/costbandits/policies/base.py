@@ -235,8 +235,10 @@ class IndexRule(Policy):
         return engine.lower_of(self.rule) if self.regular else self.lower
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator, lazy: bool | None = None) -> int:
-        lazy, lower = self.monotone if lazy is None else lazy, self.bound
-        return run.by_index(self.rule, _floats(self.prepare(problem)), self.parameters, lazy, lower)
+        lazy, lower, constant = self.monotone if lazy is None else lazy, self.bound, _floats(self.prepare(problem))
+        require(len(constant) == problem.K, f"{type(self).__name__} prepare(problem)", constant,
+                "must return one number per arm")
+        return run.by_index(self.rule, constant, self.parameters, lazy, lower)
 
     def broken(self, run: Run, problem: Problem) -> tuple[str, int] | None:
         """A promise that does not hold and a round at which it breaks, looked for all along the outcomes of a run."""

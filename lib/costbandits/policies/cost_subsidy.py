@@ -20,7 +20,7 @@ import numpy as np
 
 from ..checks import ROUNDING, count, require, share
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, SHORTEST, Run, checkpoint, goes_on, pull, pull_many
+from ..engine.loops import FAR, RUNNING, SHORTEST, Run, checkpoint, goes_on, pull, pull_many
 from ..engine.search import SLACK
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, TYPED, block, read_on, settle, skip, total
@@ -191,7 +191,7 @@ def by_bounds(terms, arms, outcomes, state, record, limits):
             arm = t % K if t < explored else cheapest(alpha, standard, upper, price)
             m, spell = 0, spell + 1 if arm == before and t > explored else 0
             if spell >= patience:
-                m = np.int64(min(max(room(arm, n, sums, terms, arms), 0.0), float(last - t)))
+                m = min(np.int64(min(max(room(arm, n, sums, terms, arms), 0.0), FAR)), last - t)
                 patience = SHORTEST if m >= SHORTEST else min(2 * patience, LEAF)       # it takes as long as the choice
                 spell = spell if m >= SHORTEST else 0
             if m >= SHORTEST and (n[arm] < filled[arm] or (m >= LEAF and goes_on(arm, n, filled, kinds))):

@@ -37,7 +37,7 @@ def sweeps(horizon: int, K: int, price: float) -> int:
     """
     if price == 0.0:
         return horizon
-    return max(min(ceil((2.0 * horizon * sqrt(2.0 * log(horizon)) / (K * price)) ** (2 / 3)), horizon), 1)
+    return max(ceil(min((2.0 * horizon * sqrt(2.0 * log(horizon)) / (K * price)) ** (2 / 3), horizon)), 1)
 
 
 @nb.njit(error_model="numpy")

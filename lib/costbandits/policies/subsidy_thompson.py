@@ -40,7 +40,7 @@ import numpy as np
 
 from ..checks import ROUNDING
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, checkpoint, goes_on, pull
+from ..engine.loops import FAR, RUNNING, checkpoint, goes_on, pull
 from ..engine.state import new_record
 from ..engine.trees import KIND, block, read_on, skip, total
 from ..engine.trees import LEAF as SMALLEST
@@ -678,7 +678,7 @@ def bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, limits
                 arm = disturbed(terms, tuning, arms, trees, race, rng)
             done = 0
             if silent and race.leader >= 0 and whole and n[arm] == filled[arm]:
-                m = np.int64(min(race.bell, float(last)) - t)
+                m = min(np.int64(min(race.bell, 2.0 * FAR)), last) - t
                 done, cost, reward = pull_silently(arm, m, terms, arms, race, n, sums, outcomes)
             if done == 0:
                 if n[arm] == filled[arm]:
