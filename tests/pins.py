@@ -76,7 +76,8 @@ STUDIES = {
                             cb.HardBudget(2000.5), [cb.regret.knapsack]),
     # After half a million pulls the running sum of such costs is off by more than the stop rules allow for.
     "small costs": ({"BTS naive": cb.BTS(naive=True), "mine": cb.IndexPolicy(my_index, (0.1,)), "m": cb.MUCB(),
-                     "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1), "eps-greedy": cb.EpsilonGreedy(1, 0.1)},
+                     "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1),
+                     "eps-greedy": cb.EpsilonGreedy(1, 0.1)},
                     SMALL, cb.Budget(60_000.0), [cb.regret.budgeted]),
     "small known costs": ({"KUBE": cb.KUBE(), "eps-first": cb.EpsilonFirst(0.1), "TS": cb.KnownCostTS(),
                            "mine": cb.IndexPolicy(my_index, (0.1,))},

@@ -163,6 +163,19 @@ def test_faults_name_policy_replication_and_round(fault, n_jobs):
                     n_jobs=n_jobs)
 
 
+@cb.choose
+def sleeps_then_fails(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+    if t == 50:
+        raise ValueError
+    return -2 if t % 2 == 0 else 0
+
+
+def test_the_round_of_an_error_counts_rounds_without_a_pull():
+    bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.5)])
+    with pytest.raises(RuntimeError, match="policy 'mine', replication 0, round 50: "):
+        cb.simulate({"mine": cb.ChoosePolicy(sleeps_then_fails)}, bandit, cb.AnytimeBudget(1.0, 100))
+
+
 def test_the_longest_run_allowed():
     bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)])
     assert cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(300), max_rounds=300).rounds[0, 0, -1] == 300

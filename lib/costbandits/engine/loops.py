@@ -46,6 +46,7 @@ LOWER = T.float64(T.int64, T.int64, T.int64, *(T.float64,) * 7, _floats)
 SHORTEST = 4        # a block of fewer pulls is not worth a try
 SHARE = 0.45        # of (relative lead) x (pulls so far): for about so many more pulls a leader is likely to stay ahead
 FAR = 2.0**61       # no block is larger
+NEAR = 0.999        # of what is due: from there on what is spent is added up anew time and again
 
 # What a loop returns; NEAR_CEILING: not every arm may still be affordable.
 RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE = range(8)
@@ -94,6 +95,7 @@ def pull_many(arm, m, spent, collected, due, n, sums, outcomes):
     """
     pool, at, filled, arms, laws, _, counts, _, _ = outcomes
     end, whole = n[arm] + m, arms[arm, KIND] > 0 and arms[arm, KIND + 1] > 0
+    before = spent - sums[1, arm]
     while n[arm] < end and spent < due:
         i, size = n[arm], 0
         if i == filled[arm]:
@@ -117,6 +119,7 @@ def pull_many(arm, m, spent, collected, due, n, sums, outcomes):
                 spent, collected = spent + cost, collected + reward
             if n[arm] == filled[arm]:
                 settle(arm, sums, arms, laws, counts)
+                spent = before + sums[1, arm]       # without the rounding of so many additions
     return spent, collected
 
 
@@ -138,16 +141,29 @@ def add_up(state):
     state.now.reward, state.now.spent = reward, spent
 
 
+@nb.njit(inline="always", error_model="numpy")
+def afresh(spent, collected, due, state):
+    """What is spent and collected, without the rounding of many additions, near a checkpoint, where they may decide."""
+    if spent > NEAR * due:
+        add_up(state)
+        return state.now.spent, state.now.reward
+    return spent, collected
+
+
 @nb.njit(error_model="numpy")
 def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
-    """Write the state back, note the checkpoints just passed, and say whether and why the run stops."""
+    """Write the state back, note the checkpoints just passed, and say whether and why the run stops.
+
+    Without an anytime budget the money is added up anew: after a million additions a running sum is off by more than
+    the stop rules allow for, and beyond 2**53 it stands still. The loop goes on with what then stands in the state.
+    """
     now = state.now
     if state.n[arm] == outcomes.filled[arm]:
         read_on(arm, state.n, state.sums, outcomes)
     now.rounds, now.spent, now.reward = t, spent, collected
-    if limits.rate == 0.0 and (t >= limits.last_round or spent >= record.due[now.checkpoint]):
+    if limits.rate == 0.0:
         add_up(state)
-    while now.checkpoint < record.due.size and spent >= record.due[now.checkpoint]:
+    while now.checkpoint < record.due.size and now.spent >= record.due[now.checkpoint]:
         note(state, record)
     if now.checkpoint == record.due.size:
         return DONE
@@ -198,6 +214,7 @@ def full_scan(index, constant, params, outcomes, state, record, limits):
             t, spent, collected = t + 1, spent + cost, collected + reward
             going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
@@ -313,8 +330,11 @@ def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, st
                 if n[arm] == filled[arm]:
                     settle(arm, sums, arms, outcomes.laws, outcomes.counts)
             t += done
+            if n[arm] == filled[arm]:
+                spent, collected = afresh(spent, collected, due, state)
             going = spent < due and t < last
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
@@ -332,6 +352,7 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
         while going:
             if rate == 0.0 and spent + least > ceiling:
                 return end_run(t, state, record)
+            now.rounds = t          # for the message, if the rule raises an error
             chosen = choose(t + 1, n, reward_sums, cost_sums, reward_sq, cost_sq, problem, params, memory, rng)
             if chosen < NULL_ARM or chosen >= K:
                 now.rounds = t
@@ -349,6 +370,7 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
                 t, spent, collected = t + 1, spent + cost, collected + reward
                 going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
@@ -391,8 +413,9 @@ class Run:
             try:
                 status = loop(*rule, self.outcomes, self.state, self.record, self.limits._replace(last_round=int(last)))
             except Exception as error:
-                # Loops write their own count of rounds back when they return.
-                raise RuleError(int(self.state.n.sum() + self.state.now.skips) + 1) from error
+                # Loops of index policies write their count of rounds back when they return; there each round is a pull.
+                now = self.state.now
+                raise RuleError(max(int(self.state.n.sum() + now.skips), int(now.rounds)) + 1) from error
             if status == LAST_ROUND and self.ends is not None:
                 status = self._note_round()
             if status not in (STACK_EMPTY, RUNNING):

@@ -16,7 +16,7 @@ from numba import types as T
 
 from ..checks import positive, require
 from ..engine.compilation import around
-from ..engine.loops import RUNNING, Run, checkpoint, goes_on, kernel, pull, pull_many
+from ..engine.loops import RUNNING, Run, afresh, checkpoint, goes_on, kernel, pull, pull_many
 from ..engine.search import SLACK, with_slack
 from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
@@ -283,8 +283,11 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
                 if n[arm] == filled[arm]:
                     settle(arm, sums, arms, outcomes.laws, outcomes.counts)
             t, spent, collected = t + n[arm] - i, spent + paid, collected + gained
+            if m >= MANY or n[arm] == filled[arm]:
+                spent, collected = afresh(spent, collected, due, state)
             going = spent < due and t < last and goes_on(arm, n, filled, arms)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 

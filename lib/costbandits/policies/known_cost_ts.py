@@ -254,6 +254,7 @@ def by_events(scale, arms, clock, rng, outcomes, state, record, limits):
                 clock.until = t
             going = spent < due and t < last and goes_on(arm, n, filled, kinds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
@@ -302,6 +303,8 @@ class KnownCostTS(ChoiceRule):
 
     def check(self, problem: Problem) -> None:
         require_known_costs(self, problem)
+        smallest = float(problem.cost_means.min())      # a score below -1 would never be the largest
+        require(smallest >= 0, "smallest cost", smallest, "KnownCostTS needs costs of 0 or more")
 
     def prepare(self, problem: Problem) -> np.ndarray:
         ceiling = problem.budget + rounding(problem.budget) if problem.hard else inf

@@ -22,6 +22,7 @@ from ..engine.loops import (
     LOWER,
     RUNNING,
     Run,
+    afresh,
     all_affordable_below,
     checkpoint,
     end_run,
@@ -206,11 +207,14 @@ def by_filling(index, lower, costs, params, search, tree, bounds, clock, arms, c
                 spent, collected = spent + cost, collected + reward
                 if n[arm] == filled[arm]:
                     settle(arm, sums, kinds, outcomes.laws, outcomes.counts)
+            if m >= MANY or n[arm] == filled[arm]:
+                spent, collected = afresh(spent, collected, due, state)
             t += n[arm] - i
             going = spent < due and t < last and goes_on(arm, n, filled, kinds)
             if arm != search.leader:
                 pulled(arm, search, tree, bounds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
@@ -349,6 +353,7 @@ def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
             t += n[arm] - i
             going = spent < due and t < last and (n[arm] < outcomes.filled[arm] or outcomes.arms[arm, KIND] != TYPED)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 

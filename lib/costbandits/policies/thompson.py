@@ -44,7 +44,7 @@ import numpy as np
 
 from ..checks import require
 from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, SLACK, Run, checkpoint
+from ..engine.loops import FAR, RUNNING, SLACK, Run, afresh, checkpoint, goes_on
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, read_on, settle, skip, total
 from .base import ChoiceRule, Problem, choose, require_soft
@@ -388,7 +388,7 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
         going, due, arm = True, record.due[now.checkpoint], 0
         while going:
             arm, done = race.leader, 0
-            free = np.int64(min(race.ring - 1.0, last)) - t        # rounds that certainly pull the leader
+            free = min(np.int64(min(race.ring - 1.0, 2.0 * FAR)), last) - t      # rounds that certainly pull the leader
             if free <= 0:
                 low_rang, free = False, 1
                 if arms[BELL, arm] <= t + 1 or race.until < t + 1:
@@ -423,10 +423,10 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
                 sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm] = r, k, rr, kk
                 n[arm] = i + done
             t += done
-            going = spent < due and t < last
             if n[arm] == filled[arm]:
                 settle(arm, sums, kinds, laws, counts)
-                going = going and kinds[arm, KIND] > 0 and kinds[arm, KIND + 1] > 0
+                spent, collected = afresh(spent, collected, due, state)
+            going = spent < due and t < last and goes_on(arm, n, filled, kinds)
             if arms[CHANCE, arm] > tuning.loud:
                 arms[TILT, arm], arms[CHANCE, arm] = 0.0, 1.0
             if arm != race.leader:
@@ -441,6 +441,7 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
             if race.work >= lazy:
                 refresh(t, tuning, arms, race, rng)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
