@@ -14,6 +14,8 @@ from PIL.PngImagePlugin import PngInfo
 from costbandits.analysis import figures
 from costbandits.checks import require
 
+from .publication import STANDIN
+
 
 def house_style():
     """Switch a notebook to the house style: figures with small images, tables with readable numbers."""
@@ -31,10 +33,11 @@ def number(value):
 
     Examples
     --------
-    >>> [number(value) for value in (0.12345, 12.345, 12345.6, 1.5e12)]
-    ['0.123', '12.3', '12,346', '1.5e+12']
+    >>> [number(value) for value in (0.12345, 12.345, 999.6, 12345.6, 1.5e12)]
+    ['0.123', '12.3', '1,000', '12,346', '1.5e+12']
     """
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
+    short = f"{value:.3g}"
+    return f"{value:,.0f}" if abs(float(short)) >= 1e3 and abs(value) < 1e7 else short
 
 
 def png(fig, origin=""):
@@ -67,7 +70,7 @@ class Gallery:
         self.origin = json.dumps({"notebook": notebook, "profile": profile, "seed": seed})
         # Where results at paper scale are: of this run if it files its own, else as committed.
         self._published = self.output or Path("..") / "figures" / notebook
-        self._story, self._brief = {"figures": {}, "findings": []}, None
+        self._story, self._brief, self._ahead = {"figures": {}, "findings": []}, None, {}
         if self.output:
             self.output.mkdir(parents=True, exist_ok=True)
 
@@ -99,6 +102,9 @@ class Gallery:
             require(counted or None not in table.index.names, f"index of table {name}", list(table.index.names),
                     "must be named, or just count the rows")
             table.to_csv(self.output / f"{name}.csv", float_format="%.6g", lineterminator="\n", index=not counted)
+            ahead = self._ahead.get(name.removesuffix(STANDIN))
+            if ahead is not None:
+                ahead.update(_by_first(self.published(name)))
         return self._as_published(name, table)
 
     def _as_published(self, name, table):
@@ -107,6 +113,15 @@ class Gallery:
             return table
         index = [key for key in table.index.names if key in there]
         return there.set_index(index) if index else there
+
+    def ahead(self, name):
+        """Show the table `name` as published, in a section before the one that makes it.
+
+        A run that files its tables shows its own there, as soon as it does.
+        """
+        there = self.published(name)
+        shown = _by_first(there) if len(there) else Markdown("*A later section makes this table.*")
+        self._ahead[name] = display(shown, display_id=True)
 
     def tell(self, text):
         """Show a sentence in Markdown; its numbers are computed, so that they are those of the published tables."""
@@ -149,6 +164,10 @@ class Gallery:
         """The table `name` at paper scale: of this run if it files its tables, else as committed."""
         path = self._published / f"{name}.csv"
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
+
+
+def _by_first(table):
+    return table.set_index(table.columns[0])
 
 
 def _listed(findings):

@@ -52,8 +52,8 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, runs):
 
 
 def test_numbers_are_short():
-    assert [number(value) for value in (0.12345, -12.345, 999.9, 1234.5, -9999999, 1e7)] == [
-        "0.123", "-12.3", "1e+03", "1,234", "-9,999,999", "1e+07"]
+    assert [number(value) for value in (0.12345, -12.345, 999.4, 999.9, 1234.5, -9999999, 1e7)] == [
+        "0.123", "-12.3", "999", "1,000", "1,234", "-9,999,999", "1e+07"]
 
 
 def test_what_a_figure_says_is_told_to_the_report(tmp_path):
@@ -96,10 +96,10 @@ def said(monkeypatch):
             self.place = place
 
         def update(self, text):
-            shown[self.place] = text.data
+            shown[self.place] = getattr(text, "data", text)
 
     def display(text, display_id=False):
-        shown.append(text.data)
+        shown.append(getattr(text, "data", text))
         return Handle(len(shown) - 1) if display_id else None
 
     monkeypatch.setattr("compendium.gallery.display", display)
@@ -123,6 +123,24 @@ def test_the_head_of_a_chapter_shows_the_published_findings(committed, said):
     gallery.brief()
     gallery.finding("Another run's.")
     assert said == ["*No results yet: `make all` fills this in.*", "- **All** is well.", "Another run's."]
+
+
+def test_a_table_stands_ahead_of_the_section_that_makes_it(committed, said, tmp_path):
+    own = pd.DataFrame({"question": ["take"], "random costs": ["that"]})
+    gallery = Gallery("kube")
+    gallery.ahead("choice")
+    assert said == ["*A later section makes this table.*"]
+    (committed / "choice.csv").write_text("question,random costs\ntake,this\n")
+    gallery.ahead("choice")
+    gallery.add("choice", table=own)
+    assert said[1].loc["take", "random costs"] == "this"
+    for suffix in ("", "_standin"):
+        full = Gallery("kube", str(tmp_path / f"stage{suffix}"))
+        full.ahead("choice")
+        assert said[-1] == "*A later section makes this table.*"
+        full.add("others", table=own)
+        full.add(f"choice{suffix}", table=own)
+        assert said[-1].loc["take", "random costs"] == "that" and len(said[-1]) == 1
 
 
 def test_a_full_run_shows_its_own_findings_at_the_head(committed, said, tmp_path):
