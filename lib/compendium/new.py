@@ -3,6 +3,7 @@
 The files of the folder `skeleton` are copied, with the paper's name in the place of the word skeleton.
 """
 
+import ast
 import hashlib
 import keyword
 import os
@@ -46,6 +47,7 @@ def check(root, name):
     there = sorted(path.relative_to(root).as_posix() for place in places for path in root.glob(place))
     require(not there, "name", name, f"is taken: there is {''.join(there[:1])}")
     require(name not in {*dir(costbandits), *dir(costbandits.policies)}, "name", name, "is taken in costbandits")
+    require(name not in _words(), "name", name, "is a name that the chapter's first code uses, such as log")
 
 
 def lay_out(scratch, name, title=""):
@@ -71,6 +73,13 @@ def lay_out(scratch, name, title=""):
         (scratch / file).write_text(text, encoding="utf-8")
     refresh(scratch, name)
     return list(files)
+
+
+def _words():
+    """The names that the skeleton's code uses: a function of the paper's name would stand in their way."""
+    nodes = [node for source in FILES if source.endswith(".py")
+             for node in ast.walk(ast.parse((HERE / source).read_text(encoding="utf-8")))]
+    return {node.id for node in nodes if isinstance(node, ast.Name)} - {"skeleton"}
 
 
 def _named(source, name):

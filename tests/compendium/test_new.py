@@ -40,7 +40,7 @@ def everything(folder):
 @pytest.mark.parametrize(("name", "said"), [
     ("", "lower-case"), ("My", "lower-case"), ("../x", "lower-case"), ("2nd", "lower-case"), ("class", "lower-case"),
     ("kube", "is taken: there is figures/kube"), ("figures", "is taken: there is tests/analysis/test_figures.py"),
-    ("index", "is taken in costbandits")])
+    ("index", "is taken in costbandits"), ("log", "is a name that the chapter's first code uses")])
 def test_a_bad_name_is_refused_in_one_line_and_nothing_written(empty, capsys, name, said):
     before = everything(empty)
     assert command.main(["new", name]) == 2

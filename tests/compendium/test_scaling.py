@@ -92,8 +92,8 @@ def test_the_committed_page_is_of_the_committed_ledgers(text):
 def test_what_a_replication_costs():
     cost, error = scaling.price(scaling.subsidy(), 4)
     assert cost.seconds > 0 and error > 0 and cost.filing > 0
-    # Six policies, one checkpoint: two pull counts of 4 bytes, four numbers of 8.
-    assert 6 * 40 < cost.sent < 6 * 40 + 3000 and cost.stored > 6 * 40
+    # Six policies, one checkpoint: two pull counts, rounds, skips, spending and reward, of 8 bytes each.
+    assert 6 * 48 < cost.sent < 6 * 48 + 3000 and cost.stored > 6 * 40
 
 
 def test_a_study_may_be_played_in_chunks():

@@ -150,8 +150,12 @@ def _module(thing, names, outer):
                 yield from _module(getattr(thing, name), names, (*outer, thing))
 
 
-def nested(code):
-    """The code of a function and of all functions within it."""
+def nested(code: types.CodeType) -> list[types.CodeType]:
+    """The code of a function and of all functions within it.
+
+    >>> [code.co_name for code in nested((lambda x: lambda y: x + y).__code__)]
+    ['<lambda>', '<lambda>']
+    """
     inner = (nested(const) for const in code.co_consts if isinstance(const, types.CodeType))
     return [code, *itertools.chain.from_iterable(inner)]
 
