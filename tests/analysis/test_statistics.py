@@ -279,6 +279,58 @@ def test_samples_that_are_equal_but_for_rounding_are_equal():
     assert st.compare(x, x / 3 * 3).difference == st.Interval(0.0, 0.0, 0.0)
 
 
+def test_a_difference_in_one_replication_is_seen_however_large_others_are():
+    x = np.random.default_rng(0).uniform(0, 1e6, 1000)
+    x[0] = 1e6
+    y = x.copy()
+    y[5] += 2e-4
+    found = st.compare(x, y)
+    assert found.difference.estimate == pytest.approx(-2e-7, rel=1e-3)
+    assert found.difference.low < found.difference.high <= 0
+    assert (found.improvement.estimate, st.tournament({"x": x, "y": y}).ties[0]) == (0.5005, 999)
+    few = np.r_[np.arange(1.0, 10.0), 1e9]
+    assert st.compare(few, few + np.r_[np.full(9, 4e-4), 0.0]).improvement.estimate == 0.95
+    assert st.compare([1.0, 2.0, 3.0, np.inf], [2.0, 3.0, 4.0, 5.0]).improvement.estimate == 0.75
+
+
+def test_a_large_mean_widens_no_interval():
+    x = np.random.default_rng(1).exponential(size=100)
+    for offset in (1e6, 1e9):
+        far, near = vars(st.mean(x + offset)), vars(st.mean(x))
+        assert far == pytest.approx({end: value + offset for end, value in near.items()}, abs=1e-3)
+    same = st.tournament({"x": x + 1e12, "y": x + 1e12})
+    assert (same.p_mean[0], same.ties[0]) == (1, 100)
+
+
+def test_equal_but_for_rounding_is_a_tie_everywhere():
+    x = np.random.default_rng(0).uniform(1, 2, 50)
+    for y in (x / 3 * 3, x + 1e-13):
+        assert st.wins({"x": x, "y": y}).loc["x", "y"] == st.tournament({"x": x, "y": y}).wins[0] == 0.5
+        assert vars(st.median_ratio(x, y)) == {"estimate": 1, "low": 1, "high": 1}
+
+
+def test_a_ratio_that_never_changes_is_certain():
+    y = np.random.default_rng(0).normal(size=50)
+    for x, ratio in ((2 * y, 2.0), (-y / 3, -1 / 3), (0 * y, 0.0), (y, 1.0)):
+        assert vars(st.mean_ratio(x, y)) == pytest.approx({"estimate": ratio, "low": ratio, "high": ratio})
+
+
+@pytest.mark.parametrize("y", [np.array([1.0, 2.0, -3.0, 20.0, 20.0, 20.0]) / part for part in (1, 3, 7)])
+def test_a_resample_of_mean_0_leaves_a_ratio_open_however_it_rounds(y):
+    assert st.mean_ratio(np.arange(5.0, 11.0), y).high == np.inf
+
+
+def test_whether_a_ratio_is_bounded_is_a_question_of_the_level():
+    # Of the resampled means of y 1.5 in a hundred are below 0: so at 95 % its sign is known, and at 99 % open.
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(1, 1, 100), rng.normal(0.22, 1, 100)
+    below = (st.resamples(100) @ y < 0).mean()
+    assert 0.005 < below < 0.025
+    for sign in (1, -1):
+        assert np.isfinite(st.mean_ratio(x, sign * y).high) and np.isfinite(st.mean_ratio(x, sign * y).low)
+        assert (st.mean_ratio(x, sign * y, 0.99).low, st.mean_ratio(x, sign * y, 0.99).high) == (-np.inf, np.inf)
+
+
 def test_a_ratio_is_unbounded_where_the_sign_of_its_denominator_is_open():
     # 200 ratios of normal means, the denominator's 1 standard error from 0: 180 or fewer covered by chance with 3e-3.
     rng = np.random.default_rng(0)

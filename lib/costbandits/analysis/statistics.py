@@ -9,7 +9,7 @@ than one. `confidence` is the level of an interval, in (0, 1).
 import functools
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -166,7 +166,7 @@ def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: 
     Parameters
     ----------
     x, y : array_like of shape (replication,)
-        At least two replications, without NaN, in any unit.
+        At least two replications, without NaN, in any unit. A pair ties if it differs by 1e-12 of the larger or less.
     a, b : str
         What to call them.
 
@@ -181,12 +181,12 @@ def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: 
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
     -1 [-2.8, 0.8] 0.7 [0.299, 0.927] 0.625
     """
-    both, confidence = _samples({"x": x, "y": y}), _level(confidence)
-    (x, y), (d, means) = both, _difference(both, _means(both), 0, 1)
+    (x, y), confidence = _samples({"x": x, "y": y}), _level(confidence)
+    d = _difference(x, y)
     wins, losses = int((d < 0).sum()), int((d > 0).sum())
     return Comparison(
         a, b, len(d), Summary.of(x), Summary.of(y),
-        difference=_bootstrap(lambda each: each, means, confidence),
+        difference=mean(d, confidence),
         ratio=mean_ratio(x, y, confidence),
         median_difference=median(d, confidence),
         improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
@@ -243,17 +243,15 @@ def _means(samples):
     return samples.mean(axis=1), np.stack([_resampled(x.tobytes()) for x in samples], axis=-1), left_out.T
 
 
-def _difference(samples, means, i, j):
-    """Sample i less sample j, shape (replication,), and the `_means` of that, from the `_means` of all samples.
+def _difference(x, y):
+    """x less y, same shape, each rounded to 1e-12 of the larger of its pair, or a little less: else rounding decides.
 
-    Rounded to what the larger of the two can resolve. Where most replications are ties, many a resampled difference is
-    0 or the estimate but for rounding, and would otherwise be counted on one side of it by chance.
+    Samples that are equal but for rounding then tie, and differences that are equal but for rounding are equal.
     """
-    largest = max(np.abs(samples[[i, j]]).max(), 1e-290)
-    digits = -int(np.clip(np.floor(np.log10(ROUNDING * largest)), -300, 300))
-    pairs = (samples[i], samples[j]), *((each[..., i], each[..., j]) for each in means)
-    d, *means = (np.round(first - second, digits) + 0.0 for first, second in pairs)      # + 0.0: no -0
-    return d, means
+    with np.errstate(invalid="ignore"):     # infinite less infinite
+        d, largest = x - y, np.clip(np.maximum(np.abs(x), np.abs(y)), 1e-280, 1e280)
+        per_step = 10.0 ** -np.floor(np.log10(ROUNDING * largest))
+        return np.where(np.isfinite(d), np.rint(d * per_step) / per_step + 0.0, d)      # + 0.0: no -0
 
 
 def _bootstrap(statistic, means, confidence):
@@ -276,14 +274,16 @@ def _bootstrap(statistic, means, confidence):
 
 def _share_below(value, draws):
     """Share of the resamples below a value; those that equal it but for rounding count half."""
-    above, near = draws > value, np.abs(draws - value) <= ROUNDING * np.abs(draws).max()
+    scale = max(abs(value), np.median(np.abs(draws)))
+    above, near = draws > value, np.abs(draws - value) <= ROUNDING * scale
     return 1 - np.where(near, 0.5, above).mean()
 
 
 def _bias_and_acceleration(estimate, draws, jackknife):
     influence = jackknife.mean() - jackknife
     bias = stats.norm.ppf(np.clip(_share_below(estimate, draws), 1 / len(draws), 1 - 1 / len(draws)))
-    return bias, np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)
+    spread = 6 * np.sum(influence**2) ** 1.5
+    return bias, np.sum(influence**3) / spread if spread > 0 else 0.0
 
 
 def _p_value(estimate, draws, jackknife):
@@ -312,18 +312,24 @@ def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
 def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Mean of x over mean of y, paired, with its BCa bootstrap interval.
 
-    It is the whole line if a resample of y has mean 0, or if the sign of y's mean is open at this level: then numbers
-    near infinity and near minus infinity fit alike. x and y have shape (replication,).
+    A ratio that is the same in all resamples is certain. Else the interval is the whole line if a resample of y has
+    mean 0, or if the sign of y's mean is open, more than (1 - confidence) / 2 of the resamples being on either side of
+    0: then numbers near infinity and near minus infinity fit alike. x and y have shape (replication,).
 
     >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
     0.467 [0.444, 0.5]
     """
     means, confidence = _means(_samples({"x": x, "y": y})), _level(confidence)
-    if np.array_equal(*means[1].T):      # equal samples, also where a resample has mean 0
-        return Interval(1.0, 1.0, 1.0)
-    interval, drawn = _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence), means[1][:, 1]
-    open_sign = min((drawn < 0).mean(), (drawn > 0).mean()) > (1 - confidence) / 2
-    return replace(interval, low=-np.inf, high=np.inf) if open_sign else interval
+    drawn_x, drawn_y = means[1].T
+    nothing = ROUNDING * np.abs(drawn_y).max()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimate = float(means[0][0] / means[0][1])
+        same = float(drawn_x @ drawn_y / (drawn_y @ drawn_y))       # also where a resample has mean 0
+    if np.abs(drawn_x - same * drawn_y).max() <= ROUNDING * np.abs(drawn_x).max():
+        return Interval(same, same, same)
+    if min((drawn_y < 0).mean(), (drawn_y > 0).mean()) > (1 - confidence) / 2 or np.abs(drawn_y).min() <= nothing:
+        return Interval(estimate, -np.inf, np.inf)
+    return _bootstrap(lambda means: means[..., 0] / means[..., 1], means, confidence)
 
 
 @dataclass(frozen=True)
@@ -420,7 +426,8 @@ def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interv
     """
     x, y = _samples({"x": x, "y": y})
     with np.errstate(divide="ignore", invalid="ignore"):
-        return median(np.where(x == y, 1.0, x / y), confidence)     # where neither has lost anything, too
+        ratios = np.where(_difference(x, y) == 0, 1.0, x / y)       # where neither has lost anything, too
+    return median(ratios, confidence)
 
 
 def median(x: ArrayLike, confidence: float = 0.95) -> Interval:
@@ -542,7 +549,7 @@ def wins(values: dict[str, ArrayLike]) -> pd.DataFrame:
     0.875
     """
     x = _together(values)
-    shares = [((row < x).mean(axis=1) + (row == x).mean(axis=1) / 2) for row in x]
+    shares = [(np.sign(_difference(x, row)).mean(axis=1) + 1) / 2 for row in x]
     return pd.DataFrame(shares, list(values), list(values))
 
 
@@ -556,7 +563,7 @@ def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Dat
 
     Either question has p-values of its own, corrected by Holm's method over all pairs: the sign test of the
     replications that differ (`p_wins`), and the level at which the BCa interval of the paired difference of means ends
-    at 0 (`p_mean`). One set of resamples serves all pairs.
+    at 0 (`p_mean`). One set of resamples serves all pairs. Values tie where they differ by 1e-12 of the larger or less.
 
     Parameters
     ----------
@@ -579,24 +586,23 @@ def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Dat
     """
     x, confidence = _together(values), _level(confidence)
     require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
-    means = _means(x)
-    rows = [{"a": a, "b": b, **_duel(*_difference(x, means, i, j), confidence)}
+    rows = [{"a": a, "b": b, **_duel(_difference(x[i], x[j]), confidence)}
             for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
     rows = pd.DataFrame(rows)
     return rows.assign(p_wins_holm=holm(rows.p_wins), p_mean_holm=holm(rows.p_mean))
 
 
-def _duel(d, means, confidence):
-    """The row of `tournament` for the differences d of one pair, shape (replication,), and their `_means`."""
+def _duel(d, confidence):
+    """The row of `tournament` for the differences d of one pair, shape (replication,)."""
     won, lost = int((d < 0).sum()), int((d > 0).sum())
-    ties, always = len(d) - won - lost, np.ptp(means[1]) <= 1e-9 * np.abs(d).max()    # in every resample the same
+    ties, always = len(d) - won - lost, np.ptp(d) <= 1e-9 * np.abs(d).max()      # the same difference but for rounding
     parts = {"wins": share(won + ties / 2, len(d), confidence),
-             "difference": Interval(*[means[0]] * 3) if always else _bootstrap(lambda each: each, means, confidence)}
+             "difference": Interval(*[d.mean()] * 3) if always else mean(d, confidence)}
     ends = {f"{name}{end}": value for name, part in parts.items()
             for end, value in zip(("", "_low", "_high"), vars(part).values(), strict=True)}
     return {"replications": len(d), "ties": ties, **ends,
             "p_wins": _sign_test(won, lost),
-            "p_mean": float(means[0] == 0) if always else _p_value(*means)}
+            "p_mean": float(not d.any()) if always else _p_value(*(each[..., 0] for each in _means([d])))}
 
 
 def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
