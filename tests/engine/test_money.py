@@ -23,7 +23,9 @@ def in_turn(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng
 SOFT = {"blocks": cb.MUCB(), "full scan": cb.IndexPolicy(balanced), "choice": cb.ChoosePolicy(in_turn),
         "bells": cb.BTS(), "draws": cb.BTS(naive=True), "exploring": cb.EpsilonGreedy(1, 0.1)}
 HARD = {"filling": cb.KUBE(), "ratio": cb.FractionalKUBE(), "sweeps": cb.EpsilonFirst(0.1), "events": cb.KnownCostTS(),
-        "full scan": cb.IndexPolicy(balanced), "blocks": cb.KLUCB()}
+        "full scan": cb.IndexPolicy(balanced), "blocks": cb.KLUCB(), "draws": cb.KnownCostTS(naive=True)}
+TIES = {"blocks": cb.IndexPolicy(balanced, monotone=True), "full scan": cb.IndexPolicy(balanced)}
+TURNS = {"in turn": cb.ChoosePolicy(in_turn)}
 
 
 @pytest.mark.parametrize("second", [cb.Bernoulli(0.4), cb.Bernoulli(0.5), cb.TruncatedNormal(0.3, 0.1, 0, 1)])
@@ -36,6 +38,32 @@ def test_a_budget_for_a_million_pulls_is_spent_on_a_million(policies, stop, cost
     runs = cb.simulate(policies, bandit, stop(float(Fraction(cost) * LONG)), checkpoints=[0.25, 0.5, 1])
     assert runs.rounds[:, 0].tolist() == [[LONG // 4, LONG // 2, LONG]] * len(policies)
     assert runs.spent[:, 0, -1] == pytest.approx(float(cost) * LONG, rel=1e-12)
+
+
+@pytest.mark.parametrize(("policies", "K", "pulls"), [(TIES, 50, 10**5), (TURNS, 1000, LONG)])
+@pytest.mark.parametrize("cost", ["0.1", "0.3", "0.35", "0.6", "0.7"])
+def test_many_arms_in_turn_spend_a_budget_to_the_last_pull(policies, K, pulls, cost):
+    """Few leaves of theirs end in the last thousandth of a run."""
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * K, [cb.Constant(float(cost))] * K)
+    for stop in (cb.Budget, cb.HardBudget):
+        for fractions in ([1], [0.985, 1]):
+            runs = cb.simulate(policies, bandit, stop(float(Fraction(cost) * pulls)), checkpoints=fractions)
+            assert runs.rounds[:, 0, -1].tolist() == [pulls] * len(policies)
+
+
+@pytest.mark.parametrize("replication", range(5))
+def test_bells_on_equal_arms_spend_a_budget_to_the_last_pull(replication):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 50, [cb.Constant(0.7)] * 50)
+    runs = cb.simulate({"bells": cb.BTS()}, bandit, cb.Budget(70_000.0), [replication])
+    assert runs.rounds[0, 0, -1] == 10**5
+
+
+def test_an_arm_that_is_soon_too_expensive_changes_nothing():
+    bandit = cb.Bandit([cb.Bernoulli(p) for p in (0.5, 0.4, 0.3)], [cb.Constant(c) for c in (0.1, 0.1, 90_000.0)])
+    runs = cb.simulate(HARD, bandit, cb.HardBudget(100_000.0))
+    for label, spent, pulls in zip(HARD, runs.spent[:, 0, -1], runs.pulls[:, 0, -1].tolist(), strict=True):
+        assert spent == pytest.approx(100_000, rel=1e-12), label
+        assert pulls[0] + pulls[1] == 10**6 - 900_000 * pulls[2], label
 
 
 def test_a_budget_beyond_2_to_the_53_is_spent():

@@ -231,7 +231,6 @@ def test_a_leader_learns_as_its_chance_does():
     assert arms[ts.A, 0] == 43 and arms[ts.N, 0] == 67
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cap", [1.01, 1.5, 3.0, 8.0, 20.0])
 def test_in_a_block_the_chance_stays_below_the_cap_whatever_the_order(cap):
     leapt = 0
@@ -257,6 +256,7 @@ def test_a_smallest_cost_below_zero_is_refused():
     assert free.rounds[0, 0, -1] == 9
 
 
+@pytest.mark.slow
 def test_a_hundred_billion_are_spent_to_the_last_unit():
     bandit = coins((0.2, 0.5, 0.7), (1.1, 2.0, 3.3))
     runs = cb.simulate({"TS": cb.KnownCostTS()}, bandit, cb.HardBudget(1e11), 2)

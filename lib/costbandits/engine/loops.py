@@ -46,7 +46,7 @@ LOWER = T.float64(T.int64, T.int64, T.int64, *(T.float64,) * 7, _floats)
 SHORTEST = 4        # a block of fewer pulls is not worth a try
 SHARE = 0.45        # of (relative lead) x (pulls so far): for about so many more pulls a leader is likely to stay ahead
 FAR = 2.0**61       # no block is larger
-NEAR = 0.999        # of what is due: from there on what is spent is added up anew time and again
+LARGE = 1e9         # from such a spending on it is added up at every step
 
 # What a loop returns; NEAR_CEILING: not every arm may still be affordable.
 RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE = range(8)
@@ -142,20 +142,29 @@ def add_up(state):
 
 
 @nb.njit(inline="always", error_model="numpy")
-def afresh(spent, collected, due, state):
-    """What is spent and collected, without the rounding of many additions, near a checkpoint, where they may decide."""
-    if spent > NEAR * due:
-        add_up(state)
-        return state.now.spent, state.now.reward
-    return spent, collected
+def approach(spent, due):
+    """The spending at which the money is to be added up anew: at which a thousandth is left of what is left now.
+
+    A running sum of a million costs is off by more than the stop rules allow for. If it is corrected there, and again
+    where a thousandth of that is left, then what decides when a run ends is a sum of no more than a thousand costs.
+    Where so much is due that a small cost might be lost in a sum, the money is added up at every step.
+    """
+    return due - 0.001 * (due - spent) if due < LARGE or due == math.inf else -math.inf
+
+
+@nb.njit(error_model="numpy")
+def afresh(due, state):
+    """What is spent and collected, added up over the arms, and the spending at which to do so again."""
+    add_up(state)
+    return state.now.spent, state.now.reward, approach(state.now.spent, due)
 
 
 @nb.njit(error_model="numpy")
 def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
     """Write the state back, note the checkpoints just passed, and say whether and why the run stops.
 
-    Without an anytime budget the money is added up anew: after a million additions a running sum is off by more than
-    the stop rules allow for, and beyond 2**53 it stands still. The loop goes on with what then stands in the state.
+    Without an anytime budget the money is added up over the arms, and a loop that may end by it goes on with that: a
+    running sum is off after a million additions, and beyond 2**53 it stands still.
     """
     now = state.now
     if state.n[arm] == outcomes.filled[arm]:
@@ -193,6 +202,7 @@ def full_scan(index, constant, params, outcomes, state, record, limits):
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due = True, record.due[now.checkpoint]
+        near = approach(spent, due)
         while going:
             arm, best = -1, -math.inf
             # An arm that was passed over in the first K rounds was too expensive, and stays so.
@@ -212,6 +222,8 @@ def full_scan(index, constant, params, outcomes, state, record, limits):
                 return end_run(t, state, record)
             reward, cost = pull(arm, n, sums, pool, at)
             t, spent, collected = t + 1, spent + cost, collected + reward
+            if spent > near:
+                spent, collected, near = afresh(due, state)
             going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
         spent, collected = now.spent, now.reward
@@ -287,6 +299,7 @@ def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, st
             status = NEAR_CEILING
             break
         going, due, arm = True, min(record.due[now.checkpoint], pause), 0
+        near = approach(spent, due)
         while going:
             arm, m = t, 0
             if t >= K:
@@ -330,8 +343,8 @@ def by_blocks(index, lower, constant, params, search, tree, rivals, outcomes, st
                 if n[arm] == filled[arm]:
                     settle(arm, sums, arms, outcomes.laws, outcomes.counts)
             t += done
-            if n[arm] == filled[arm]:
-                spent, collected = afresh(spent, collected, due, state)
+            if spent > near:
+                spent, collected, near = afresh(due, state)
             going = spent < due and t < last
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
         spent, collected = now.spent, now.reward
@@ -349,6 +362,7 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
     reward_sums, cost_sums, reward_sq, cost_sq = sums[0], sums[1], sums[2], sums[3]
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
+        near = approach(spent, due)
         while going:
             if rate == 0.0 and spent + least > ceiling:
                 return end_run(t, state, record)
@@ -368,6 +382,8 @@ def free_choice(choose, problem, params, memory, rng, outcomes, state, record, l
                 arm = chosen
                 reward, cost = pull(arm, n, sums, pool, at)
                 t, spent, collected = t + 1, spent + cost, collected + reward
+                if spent > near:
+                    spent, collected, near = afresh(due, state)
                 going = spent < due and t < last and n[arm] < filled[arm]
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
         spent, collected = now.spent, now.reward

@@ -16,7 +16,7 @@ from numba import types as T
 
 from ..checks import positive, require
 from ..engine.compilation import around
-from ..engine.loops import RUNNING, Run, afresh, checkpoint, goes_on, kernel, pull, pull_many
+from ..engine.loops import RUNNING, Run, afresh, approach, checkpoint, goes_on, kernel, pull, pull_many
 from ..engine.search import SLACK, with_slack
 from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
@@ -258,6 +258,7 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
     t, spent, collected = now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due = True, record.due[now.checkpoint]
+        near = approach(spent, due)
         while going:
             arm, m, cap = t, 1, inf
             if t >= K:
@@ -283,8 +284,8 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
                 if n[arm] == filled[arm]:
                     settle(arm, sums, arms, outcomes.laws, outcomes.counts)
             t, spent, collected = t + n[arm] - i, spent + paid, collected + gained
-            if m >= MANY or n[arm] == filled[arm]:
-                spent, collected = afresh(spent, collected, due, state)
+            if spent > near:
+                spent, collected, near = afresh(due, state)
             going = spent < due and t < last and goes_on(arm, n, filled, arms)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
         spent, collected = now.spent, now.reward

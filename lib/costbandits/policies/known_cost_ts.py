@@ -30,8 +30,9 @@ from ..checks import positive, require, rounding
 from ..engine.loops import (
     RUNNING,
     Run,
-    add_up,
+    afresh,
     all_affordable_below,
+    approach,
     checkpoint,
     end_run,
     goes_on,
@@ -47,19 +48,21 @@ from .thompson import bent, tail
 
 @choose
 def known_cost_ts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
-    """Thompson sampling over the cost by its definition; memory: successes, what is spent, the last arm and its sum."""
+    """Thompson sampling over the cost by its definition; memory: successes, the last arm and its sum of rewards."""
     K, ceiling, costs, won = len(n), problem[0], problem[1:], memory[:len(n)]
     if t > 1:
         # The last outcome, as what its arm's sum has grown by, becomes one trial.
-        last = int(memory[K + 1])
-        won[last] += rng.random() * params[0] < reward[last] - memory[K + 2]
-    arm, best = -1, -1.0
+        last = int(memory[K])
+        won[last] += rng.random() * params[0] < reward[last] - memory[K + 1]
+    arm, best, spent = -1, -1.0, 0.0
     for k in range(K):
-        if memory[K] + costs[k] <= ceiling:
+        spent += cost[k]
+    for k in range(K):
+        if spent + costs[k] <= ceiling:
             score = rng.beta(won[k] + 1.0, n[k] - won[k] + 1.0) / costs[k]
             if score > best:
                 arm, best = k, score
-    memory[K], memory[K + 1], memory[K + 2] = memory[K] + costs[arm], arm, reward[arm]
+    memory[K], memory[K + 1] = arm, reward[arm]
     return arm
 
 
@@ -222,13 +225,12 @@ def by_events(scale, arms, clock, rng, outcomes, state, record, limits):
     while status == RUNNING:
         going, sure, due = True, spent < pause, record.due[now.checkpoint]
         due = min(due, pause) if sure else due
+        near = approach(spent, due)
         while going:
             arm, m, done, paid, gained = ALL, 1, 0, 0.0, 0.0
             if sure:
                 if t >= clock.until:
                     prepare(t, arms, clock, rng)
-                    add_up(state)               # else a spending of 1e11 drifts: rounding errs to the same side
-                    spent, collected = now.spent, now.reward
                 arm = clock.arm
                 if arm != ALL and t == clock.candidate:
                     arm = candidate(clock, arms, rng)
@@ -252,6 +254,8 @@ def by_events(scale, arms, clock, rng, outcomes, state, record, limits):
             t, spent, collected = t + done, spent + paid, collected + gained
             if arm == clock.arm and arms[CHANCE, arm] > arms[RATE, arm]:
                 clock.until = t
+            if spent > near:
+                spent, collected, near = afresh(due, state)
             going = spent < due and t < last and goes_on(arm, n, filled, kinds)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
         spent, collected = now.spent, now.reward
@@ -299,7 +303,7 @@ class KnownCostTS(ChoiceRule):
         require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")
 
     def memory(self, K: int) -> int:
-        return K + 3
+        return K + 2
 
     def check(self, problem: Problem) -> None:
         require_known_costs(self, problem)

@@ -24,6 +24,7 @@ from ..engine.loops import (
     Run,
     afresh,
     all_affordable_below,
+    approach,
     checkpoint,
     end_run,
     goes_on,
@@ -177,6 +178,7 @@ def by_filling(index, lower, costs, params, search, tree, bounds, clock, arms, c
     while status == RUNNING:
         going, sure, due = True, spent < pause, record.due[now.checkpoint]
         due = min(due, pause) if sure else due
+        near = approach(spent, due)
         while going:
             arm, m = search.leader, 1
             if sure:
@@ -207,9 +209,9 @@ def by_filling(index, lower, costs, params, search, tree, bounds, clock, arms, c
                 spent, collected = spent + cost, collected + reward
                 if n[arm] == filled[arm]:
                     settle(arm, sums, kinds, outcomes.laws, outcomes.counts)
-            if m >= MANY or n[arm] == filled[arm]:
-                spent, collected = afresh(spent, collected, due, state)
             t += n[arm] - i
+            if spent > near:
+                spent, collected, near = afresh(due, state)
             going = spent < due and t < last and goes_on(arm, n, filled, kinds)
             if arm != search.leader:
                 pulled(arm, search, tree, bounds)
@@ -245,17 +247,19 @@ class KUBE(FractionalKUBE):
 
 @choose
 def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
-    """Epsilon-first (Tran-Thanh et al., 2010); memory: what was spent, an arm, whether exploring is over, densities."""
+    """Epsilon-first (Tran-Thanh et al., 2010); memory: an arm, whether exploring is over, densities."""
     K, explore, total, costs = len(n), problem[0], problem[1], problem[2:]
-    spent, at, exploring, density = memory[0], int(memory[1]), memory[2] == 0.0, memory[3:]
-    arm = -1
+    at, exploring, density = int(memory[0]), memory[1] == 0.0, memory[2:]
+    arm, spent = -1, 0.0
+    for k in range(K):
+        spent += cost[k]
     for i in range(K if exploring else 0):             # sweep after sweep, past arms that do not fit any more
         k = (at + i) % K
         if spent + costs[k] <= explore:
-            arm, memory[1] = k, k + 1
+            arm, memory[0] = k, k + 1
             break
     if exploring and arm < 0:                          # estimates freeze here; an arm never pulled comes last
-        memory[2], at = 1.0, -1
+        memory[1], at = 1.0, -1
         for k in range(K):
             density[k] = reward[k] / n[k] / costs[k] if n[k] > 0 else -inf
     if arm < 0:
@@ -265,8 +269,7 @@ def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memor
             for k in range(K):
                 if spent + costs[k] <= total and (arm < 0 or density[k] > density[arm]):
                     arm = k
-        memory[1] = arm
-    memory[0] = spent + costs[arm]
+        memory[0] = arm
     return arm
 
 
@@ -329,6 +332,7 @@ def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
     status, t, spent, collected = RUNNING, now.rounds, now.spent, now.reward
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
+        near = approach(spent, due)
         while going:
             arm, m, fit = -1, 1, 0
             if place[0] >= 0:
@@ -351,6 +355,8 @@ def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
             i = n[arm]
             spent, collected = pull_many(arm, min(max(m, 1), last - t), spent, collected, due, n, sums, outcomes)
             t += n[arm] - i
+            if spent > near:
+                spent, collected, near = afresh(due, state)
             going = spent < due and t < last and (n[arm] < outcomes.filled[arm] or outcomes.arms[arm, KIND] != TYPED)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
         spent, collected = now.spent, now.reward
@@ -386,7 +392,7 @@ class EpsilonFirst(ChoiceRule):
         return np.concatenate([[part + rounding(part) for part in parts], problem.cost_means])
 
     def memory(self, K: int) -> int:
-        return K + 3
+        return K + 2
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         explore, _, *costs = self.prepare(problem).tolist()

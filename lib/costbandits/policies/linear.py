@@ -148,6 +148,7 @@ def confidence_balls(terms, vertices, coordinates, inverse, estimates, rng, outc
             if t & (t - 1) == 0:
                 renew(ridge, vertices, coordinates, inverse, estimates, n, sums)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 
@@ -401,6 +402,7 @@ def contest_of_balls(terms, vertices, coordinates, inverse, estimates, contest, 
                 known[:], memory.pulls = 0, 0
                 take_out(coordinates, estimates, contest)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
     return status
 
 

@@ -44,7 +44,7 @@ import numpy as np
 
 from ..checks import require
 from ..engine.compilation import compiled_for
-from ..engine.loops import FAR, RUNNING, SLACK, Run, afresh, checkpoint, goes_on
+from ..engine.loops import FAR, RUNNING, SLACK, Run, afresh, approach, checkpoint, goes_on
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, read_on, settle, skip, total
 from .base import ChoiceRule, Problem, choose, require_soft
@@ -386,6 +386,7 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
         refresh(t, tuning, arms, race, rng)
     while status == RUNNING:
         going, due, arm = True, record.due[now.checkpoint], 0
+        near = approach(spent, due)
         while going:
             arm, done = race.leader, 0
             free = min(np.int64(min(race.ring - 1.0, 2.0 * FAR)), last) - t      # rounds that certainly pull the leader
@@ -425,7 +426,8 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
             t += done
             if n[arm] == filled[arm]:
                 settle(arm, sums, kinds, laws, counts)
-                spent, collected = afresh(spent, collected, due, state)
+            if spent > near:
+                spent, collected, near = afresh(due, state)
             going = spent < due and t < last and goes_on(arm, n, filled, kinds)
             if arms[CHANCE, arm] > tuning.loud:
                 arms[TILT, arm], arms[CHANCE, arm] = 0.0, 1.0
