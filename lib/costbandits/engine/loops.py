@@ -149,7 +149,9 @@ def approach(spent, due):
     where a thousandth of that is left, then what decides when a run ends is a sum of no more than a thousand costs.
     Where so much is due that a small cost might be lost in a sum, the money is added up at every step.
     """
-    return due - 0.001 * (due - spent) if due < LARGE or due == math.inf else -math.inf
+    if due < LARGE:
+        return due - 0.001 * (due - spent)
+    return -math.inf if due < math.inf else math.inf
 
 
 @nb.njit(error_model="numpy")
