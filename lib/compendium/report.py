@@ -20,6 +20,7 @@ import pandas as pd
 from costbandits.analysis import ledger
 from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
+from costbandits.studies.keys import RESULTS
 
 from . import cells, paper, publication
 from .outcome import STANDINGS, choices, cover, findings, own, region, title, totals, value
@@ -221,14 +222,21 @@ def _agreement(rows, root):
     others = f"Of the other {len(other)}, {undecided} were undecided before. " * bool(len(other))
     changed = "; ".join(title(root, name) for name in deep.notebook.unique() if _changed(root, name))
     since = f"In the chapters on {changed}, cells that judge none of these rows have changed since. " * bool(changed)
+    if any(run["results"] != RESULTS for name in deep.notebook.unique() for run in _played(root, name)):
+        since += "Some were played before the last change of results, which [CHANGELOG.md](CHANGELOG.md) tells. "
     told = f"More runs (`make deep`) confirm {len(deep) - len(other)} of {len(deep)} rows. {others}{since}"
     return told * bool(len(deep))
 
 
 def _changed(root, name):
     """Whether a notebook's code is another one than more runs were played with."""
-    played = publication.manifest(Path(root) / "figures" / DEEP / name)["runs"].values()
-    return any(run["code"]["notebook"] != cells.notebook(Path(root) / f"notebooks/{name}.ipynb") for run in played)
+    own = cells.notebook(Path(root) / f"notebooks/{name}.ipynb")
+    return any(run["code"]["notebook"] != own for run in _played(root, name))
+
+
+def _played(root, name):
+    """The runs of `make deep` that the files of a notebook are of."""
+    return publication.manifest(Path(root) / "figures" / DEEP / name)["runs"].values()
 
 
 def made(root):
