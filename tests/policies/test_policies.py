@@ -248,8 +248,9 @@ def test_prepare_must_fit_every_instance():
         return cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Constant(c) for c in (0.5, rng.choice([0.5, 0.6]), 0.7)])
 
     rule = cb.IndexPolicy(cb.FractionalKUBE.rule, (1.0,), prepare=lambda problem: np.unique(problem.cost_means))
+    assert cb.simulate({"p": rule}, make, cb.Budget(50), seed=2).rounds.shape == (1, 1, 50)
     with pytest.raises(ValueError, match=r"prepare\(problem\) = .*: must return one number per arm"):
-        cb.simulate({"p": rule}, make, cb.Budget(50), replications=20)
+        cb.simulate({"p": rule}, make, cb.Budget(50), 20, seed=2)
 
 
 def test_no_index_falls_while_its_arm_rests():
