@@ -173,6 +173,17 @@ def test_a_share_has_wilsons_interval(won, n, confidence):
     assert (ours.estimate, ours.low, ours.high) == pytest.approx((won / n, theirs.low, theirs.high), abs=1e-12)
 
 
+def test_an_inverse_by_hand():
+    """Its ends change places; an interval with 0 in it may be the inverse of anything."""
+    Interval = st.Interval
+    assert Interval(0.5, 0.25, 2.0).inverse() == Interval(2.0, 0.5, 4.0)
+    assert Interval(-4.0, -8.0, -2.0).inverse() == Interval(-0.25, -0.5, -0.125)
+    assert Interval(1.0, 0.5, np.inf).inverse() == Interval(1.0, 0.0, 2.0)
+    for low, high in ((-1.0, 2.0), (0.0, 2.0), (-np.inf, np.inf), (0.0, np.inf)):
+        assert Interval(1.0, low, high).inverse() == Interval(1.0, -np.inf, np.inf)
+    assert Interval(0.0, 0.0, 2.0).inverse() == Interval(np.inf, -np.inf, np.inf)
+
+
 def test_replications_needed_by_hand():
     # The longer arm of the interval, 0.4, has to shrink to the border's distance, 0.2: four times the replications.
     for interval in (st.Interval(0.2, 0.1, 0.6), st.Interval(0.2, -0.2, 0.3)):

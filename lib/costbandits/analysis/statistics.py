@@ -48,6 +48,16 @@ class Interval:
         gap, reach = abs(self.estimate - border), max(self.high - self.estimate, self.estimate - self.low)
         return float(n * (reach / gap) ** 2) if gap else np.inf
 
+    def inverse(self) -> "Interval":
+        """One over it, with ends that change places; the whole line if 0 lies between them.
+
+        >>> print(cb.statistics.Interval(0.5, 0.25, 2.0).inverse())
+        2 [0.5, 4]
+        """
+        with np.errstate(divide="ignore"):
+            estimate, low, high = (float(np.divide(1.0, each)) for each in (self.estimate, self.high, self.low))
+        return Interval(estimate, low, high) if self.low * self.high > 0 else Interval(estimate, -np.inf, np.inf)
+
 
 @dataclass(frozen=True)
 class Summary:
