@@ -107,17 +107,19 @@ def unjudged(root):
 def _compared(paper, folder):
     """The rows at paper scale with the verdicts of more runs beside them; and the deep rows that answer no question.
 
-    What is exact, or was played as often as at paper scale, is no verdict of more runs.
+    What is exact, or was played as often as at paper scale, is no verdict of more runs. That a claim cannot be tested
+    is one, where more runs have shown that a few of them decide the mean.
     """
     found = own(folder, "ledger.csv")     # without the data of ads it cannot test what needs them
     deep = ledger.read(found) if found else paper[:0]
-    deep = deep[deep.verdict != ledger.UNTESTABLE]
+    deep = deep[(deep.verdict != ledger.UNTESTABLE) | deep.note.str.startswith("missing: more runs")]
     # A cell that has changed since may ask something else in the same words.
     asked, answered = (pd.MultiIndex.from_frame(rows[[*QUESTION, "cell"]]) for rows in (paper, deep))
     found = dict(zip(answered, zip(deep.verdict, deep.replications, strict=True), strict=True))
     more = (found.get(question, ("", 0)) for question in asked)
-    rows = paper.assign(deep=[verdict if number > known else ""
-                              for (verdict, number), known in zip(more, paper.replications, strict=True)])
+    withdrawn = ledger.UNTESTABLE
+    rows = paper.assign(deep=[verdict if number > row.replications or verdict == withdrawn != row.verdict else ""
+                              for (verdict, number), row in zip(more, paper.itertuples(), strict=True)])
     return rows, deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
 
 
@@ -220,6 +222,8 @@ def _agreement(rows, root):
     other = deep[deep.deep != deep.verdict]
     undecided = (other.verdict == ledger.UNDECIDED).sum()
     others = f"Of the other {len(other)}, {undecided} were undecided before. " * bool(len(other))
+    if few := (other.deep == ledger.UNTESTABLE).sum():
+        others += f"In {few} of them a few runs turn out to decide the mean, and nothing can be said. "
     changed = "; ".join(title(root, name) for name in deep.notebook.unique() if _changed(root, name))
     since = f"In the chapters on {changed}, cells that judge none of these rows have changed since. " * bool(changed)
     if any(run["results"] != RESULTS for name in deep.notebook.unique() for run in _played(root, name)):

@@ -152,6 +152,17 @@ def test_a_deep_row_that_could_not_be_tested_says_nothing(toys):
     assert set(rows.deep) == {""} and left_out == []
 
 
+def test_more_runs_may_show_that_too_few_decide_the_mean(toys):
+    """A verdict that more runs take back is shown, and counted as one that they do not confirm."""
+    more_runs("omega_ucb")
+    rows = ledger.read("figures/deep/omega_ucb/ledger.csv").assign(note="missing: more runs that lock: 1 of 20")
+    file_rows(rows, "figures/deep/omega_ucb")
+    assert list(made_book.collect(".")[0].deep) == ["cannot be tested", "", ""]     # O2 could not be tested before
+    assert made_book.main([]) == 0
+    assert ("confirm 0 of 1 rows. Of the other 1, 0 were undecided before. In 1 of them a few runs turn out to decide "
+            "the mean, and nothing can be said.") in made("README.md")
+
+
 def test_without_the_data_a_deep_run_tells_of_the_rest(toys):
     more_runs("omega_ucb", O1=3.0)
     os.replace("figures/deep/omega_ucb/ledger.csv", "figures/deep/omega_ucb/ledger_standin.csv")
@@ -601,7 +612,8 @@ def test_a_second_check_that_is_missing_or_is_none_is_noticed(rows):
 
 COUNTS = {"replications", "index_replications", "sweep_replications", "linear_replications", "box_replications",
           "large_replications", "more", "few"}
-FAR = {"far_replications", "far_runs", "long_replications", "seeing_runs"}       # of a billion rounds and more
+# Of long runs: more than at paper scale, and fewer than 2,000.
+FAR = {"far_replications", "far_runs", "long_replications", "scale_replications", "seeing_runs"}
 FEWER = {("suak", "replications"), ("cost_subsidy", "replications")}     # see the comments there
 
 
