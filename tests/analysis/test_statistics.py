@@ -179,6 +179,7 @@ def test_an_inverse_by_hand():
     assert Interval(0.5, 0.25, 2.0).inverse() == Interval(2.0, 0.5, 4.0)
     assert Interval(-4.0, -8.0, -2.0).inverse() == Interval(-0.25, -0.5, -0.125)
     assert Interval(1.0, 0.5, np.inf).inverse() == Interval(1.0, 0.0, 2.0)
+    assert Interval(2.0**-700, 2.0**-701, 2.0**-699).inverse() == Interval(2.0**700, 2.0**699, 2.0**701)
     for low, high in ((-1.0, 2.0), (0.0, 2.0), (-np.inf, np.inf), (0.0, np.inf)):
         assert Interval(1.0, low, high).inverse() == Interval(1.0, -np.inf, np.inf)
     assert Interval(0.0, 0.0, 2.0).inverse() == Interval(np.inf, -np.inf, np.inf)

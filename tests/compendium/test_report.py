@@ -159,8 +159,8 @@ def test_more_runs_may_show_that_too_few_decide_the_mean(toys):
     file_rows(rows, "figures/deep/omega_ucb")
     assert list(made_book.collect(".")[0].deep) == ["cannot be tested", "", ""]     # O2 could not be tested before
     assert made_book.main([]) == 0
-    assert ("confirm 0 of 1 rows. Of the other 1, 0 were undecided before. In 1 of them a few runs turn out to decide "
-            "the mean, and nothing can be said.") in made("README.md")
+    assert ("confirm 0 of 1 rows. Of the other 1, 0 were undecided before. In 1 row a few runs turn out to decide the "
+            "mean, which allows no verdict.") in made("README.md")
 
 
 def test_without_the_data_a_deep_run_tells_of_the_rest(toys):

@@ -56,7 +56,7 @@ class Interval:
         """
         with np.errstate(divide="ignore"):
             estimate, low, high = (float(np.divide(1.0, each)) for each in (self.estimate, self.high, self.low))
-        return Interval(estimate, low, high) if self.low * self.high > 0 else Interval(estimate, -np.inf, np.inf)
+        return Interval(estimate, *((low, high) if self.low > 0 or self.high < 0 else (-np.inf, np.inf)))
 
 
 @dataclass(frozen=True)
