@@ -222,8 +222,8 @@ def _agreement(rows, root):
     other = deep[deep.deep != deep.verdict]
     undecided = (other.verdict == ledger.UNDECIDED).sum()
     others = f"Of the other {len(other)}, {undecided} were undecided before. " * bool(len(other))
-    if few := (other.deep == ledger.UNTESTABLE).sum():
-        others += f"In {few} row{"s" * (few != 1)} a few runs turn out to decide the mean, which allows no verdict. "
+    if few := int((other.deep == ledger.UNTESTABLE).sum()):
+        others += f"In {few} row{'s' * (few != 1)} a few runs turn out to decide the mean, which allows no verdict. "
     changed = "; ".join(title(root, name) for name in deep.notebook.unique() if _changed(root, name))
     since = f"In the chapters on {changed}, cells that judge none of these rows have changed since. " * bool(changed)
     if any(run["results"] != RESULTS for name in deep.notebook.unique() for run in _played(root, name)):
