@@ -12,6 +12,7 @@ from costbandits.engine import loops as engine
 from costbandits.engine import stacks
 from costbandits.engine.stacks import Stacks
 from costbandits.policies.base import Problem
+from costbandits.studies import study
 
 SHARES = np.arange(1, 41) / 40
 
@@ -174,6 +175,22 @@ def test_the_round_of_an_error_counts_rounds_without_a_pull():
     bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.5)])
     with pytest.raises(RuntimeError, match="policy 'mine', replication 0, round 50: "):
         cb.simulate({"mine": cb.ChoosePolicy(sleeps_then_fails)}, bandit, cb.AnytimeBudget(1.0, 100))
+
+
+def test_a_run_without_end_says_why_its_rounds_take_time(monkeypatch):
+    def told(policy, reward, **options):
+        with pytest.raises(RuntimeError) as error:
+            cb.simulate({"p": policy}, cb.Bandit([reward], [cb.Constant(1e-4)]), cb.Budget(1), **options)
+        return str(error.value).partition("did not end within ")[2]
+
+    monkeypatch.setattr(study, "PATIENCE", 2000)
+    half, beta = cb.Bernoulli(0.5), cb.Beta(2, 2)
+    assert told(cb.MUCB(), half, max_rounds=99) == "max_rounds = 99; allow more"
+    assert told(cb.MUCB(), beta, max_rounds=99) == ("max_rounds = 99; allow more (rounds are played one by one, for "
+                                                    "these outcomes have too many values to be counted)")
+    assert told(cb.MUCB(), beta).startswith("2,000 rounds; max_rounds allows more (rounds are played one by one, for ")
+    assert told(cb.BGreedy(), cb.Constant(-1), max_rounds=99).endswith("for some outcomes are below 0)")
+    assert told(cb.ChoosePolicy(asleep), half, max_rounds=99).endswith("ChoosePolicy does not pull in blocks)")
 
 
 def test_the_longest_run_allowed():

@@ -69,6 +69,19 @@ def test_policies_made_for_the_unit_interval_refuse_larger_outcomes(label):
             cb.simulate({label: policy}, bandit, cb.Budget(5))
 
 
+def test_a_refusal_says_how_outcomes_are_brought_into_range():
+    def refused(policy, law):
+        with pytest.raises(ValueError) as told:
+            cb.simulate({"p": policy}, cb.Bandit([law], [cb.Constant(0.5)]), cb.HardBudget(5))
+        return str(told.value)
+
+    large, negative = cb.Discrete([0, 2], [0.5, 0.5]), cb.Constant(-0.5)
+    assert refused(cb.MUCB(), large).endswith("in (0.0, 1.0); divide rewards by their largest value")
+    assert refused(cb.KnownCostTS(), large).endswith("largest value, or give it reward_scale=that value")
+    assert refused(cb.MUCB(), negative).endswith("in (0.0, 1.0)")
+    cb.simulate({"p": cb.KnownCostTS(reward_scale=2)}, cb.Bandit([large], [cb.Constant(0.5)]), cb.HardBudget(5))
+
+
 def test_b_greedy_takes_outcomes_of_any_size():
     bandit = cb.Bandit([cb.Constant(-9.0), cb.Constant(-7.0), cb.Constant(-8.0)], [cb.Constant(3.0)] * 3)
     pulls = cb.simulate({"b": cb.BGreedy()}, bandit, cb.Budget(3000), replications=3).pulls[0, :, -1]

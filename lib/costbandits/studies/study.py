@@ -103,7 +103,8 @@ class Study:
             for label, policy in self.policies.items():
                 allowed = (policy.reward_support if what == "reward" else policy.support) or (-np.inf, np.inf)
                 require(allowed[0] <= low and high <= allowed[1], f"{what} support", (low, high),
-                        f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}")
+                        f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}"
+                        + _scaling(policy, what) * (0 == allowed[0] <= low and high < np.inf))
             for law in laws:
                 if type(law) not in self.checked:
                     self.checked.add(type(law))
@@ -149,8 +150,7 @@ class Study:
 
     def limit(self, policy: Policy, stacks: Stacks, stop: StopRule) -> int:
         """The round after which a run is given up."""
-        skips = policy.in_blocks and stacks.counted and not stacks.negative
-        return self.max_rounds or (FURTHEST if skips else max(PATIENCE, stop.horizon or 0))
+        return self.max_rounds or (max(PATIENCE, stop.horizon or 0) if _one_by_one(policy, stacks) else FURTHEST)
 
     def _run(self, label, replication, problem, stacks, stop, due, *end):
         policy, (*limits, ends) = self.policies[label], end
@@ -173,7 +173,7 @@ class Study:
                         "memory=lambda K: ... or prepare=...")
             if status != engine.DONE and not (status == engine.LAST_ROUND and rounds < limit):
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.state.now.rounds + 1}: "
-                                   + self._trouble(status, problem.K, limit))
+                                   + self._trouble(status, problem.K, policy, stacks, limit))
             return run
 
         promised = isinstance(policy, IndexRule) and policy.monotone and not ours(policy.rule)
@@ -198,9 +198,11 @@ class Study:
                    "regular": "within a block of pulls its index falls below what the promise allows"}[name]
             require(False, f"policy {label!r} {name}", True, f"at round {t} {why}: declare {name}=False")
 
-    def _trouble(self, status, K, limit):
+    def _trouble(self, status, K, policy, stacks, limit):
+        allowed = (f"max_rounds = {limit}; allow more" if self.max_rounds else
+                   f"{limit:,} rounds; max_rounds allows more")
         return {
-            engine.LAST_ROUND: f"the run did not end within max_rounds = {limit}; allow more",
+            engine.LAST_ROUND: f"the run did not end within {allowed}{_one_by_one(policy, stacks)}",
             engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
                                 "-2 for the null arm",
             engine.UNAFFORDABLE: "the policy returned an arm that would exceed the budget; choose one that fits",
@@ -220,3 +222,17 @@ class Study:
                              for name, value in kept.items()), "reduce(runs)", values,
                 "must be a dict from names to arrays of numbers with leading axes (policy, replication)")
         return {name: value[0, 0] for name, value in kept.items()}
+
+
+def _one_by_one(policy, stacks):
+    """Why a run plays its rounds one by one, as the end of a sentence; an empty text where it does not."""
+    why = (f"{type(policy).__name__} does not pull in blocks" if not policy.in_blocks else
+           "these outcomes have too many values to be counted" if not stacks.counted else
+           "some outcomes are below 0" if stacks.negative else "")
+    return f" (rounds are played one by one, for {why})" if why else ""
+
+
+def _scaling(policy, what):
+    """How values from 0 on are brought into the range that a policy is made for, as the end of a sentence."""
+    own = ", or give it reward_scale=that value" if hasattr(policy, "reward_scale") else ""
+    return f"; divide {what}s by their largest value" + own * (what == "reward")
