@@ -83,6 +83,7 @@ def test_a_grid_has_an_axis_for_each_group_and_numbers_below_each_column(runs, n
     table = statistics.table({label: values[:, -1] for label, values in runs.items()}, [("m-UCB", "mine")])
     for fig in (figures.panels(np.geomspace(0.01, 1, 8), dict.fromkeys(range(number), runs), columns),
                 figures.forest(dict.fromkeys(range(number), table), "ratio", columns)):
+        assert fig.get_constrained_layout()
         fig.canvas.draw()
         assert [ax.get_title() for ax in fig.axes] == [str(title) for title in range(number)]
         assert [place for place, ax in enumerate(fig.axes) if ticks(ax)] == lowest

@@ -81,10 +81,12 @@ def test_commands_are_those_of_the_makefile():
 
 
 @pytest.mark.slow
-def test_the_examples_run(capsys):
+def test_the_examples_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", TEXTS["README.md"], re.M | re.S)
     wanted = [r"[\d,]{17,} rounds, a regret of [\d,]+\n",
-              r"mean of mine over ω-UCB: \d\.\d+ \[\d\.\d+, \d\.\d+\]; mine wins .*\n"]
+              r"mean of mine over ω-UCB: \d\.\d+ \[\d\.\d+, \d\.\d+\], larger; mine wins .*\n"]
     for example, answer in zip(examples, wanted, strict=True):
         exec(example, {})
         assert re.fullmatch(answer, capsys.readouterr().out)
+    assert Path("regret.png").read_bytes().startswith(b"\x89PNG")

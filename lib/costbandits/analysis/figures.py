@@ -148,7 +148,7 @@ def _grid(number, columns, size, **shared):
     """A figure with `number` axes in rows, and these axes in order; `size` is that of one of them, in inches."""
     rows = -(-number // columns)
     fig, axes = plt.subplots(rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False, sharex=True,
-                             **shared)
+                             layout="constrained", **shared)
     for ax, above in zip(axes[-1], axes[max(rows - 2, 0)], strict=True):
         if ax in axes.flat[number:]:
             ax.remove()
