@@ -18,6 +18,14 @@ from .typography import plain, typeset
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
 SHOWN = re.compile(r" \(section ([\d.]+)\)$")     # how Gallery.finding names the section that shows it
 CHOICE = "figures/tournament/choice.csv"     # a question in each row, a kind of problem in each further column
+TERMS = (
+    "With *random costs* a run ends when its budget is spent (`cb.Budget`). *Known costs* are prices, and the "
+    "budget may never be exceeded (`cb.HardBudget`). An *anytime budget* limits average spending after every "
+    "round (`cb.AnytimeBudget`). With a *cost subsidy* the cheapest arm that is nearly as good as the best is "
+    "wanted, for a number of rounds (`cb.Horizon`). In each *family* of instances mean regret is divided by that "
+    "of the family's best policy. *Take* is the policy for which this has the smallest geometric mean over "
+    "families, *its lead* what the next one loses in comparison, and *safest* the policy whose worst family is "
+    "least bad. A *trap* is a pair of arms made so that ω-UCB often settles on the worse one.")
 
 
 def own(folder, name):
@@ -43,8 +51,8 @@ def findings(root, names, number=10):
     told = {name: _in_turn(story(root, name)[1]) for name in names}
     turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
     chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
-    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}](notebooks/{name}.ipynb{_place(text)})"
-                     for name, text in chosen)
+    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}{_named(text)}]"
+                     f"(notebooks/{name}.ipynb{_place(text)})" for name, text in chosen)
 
 
 def _in_turn(findings):
@@ -57,6 +65,12 @@ def _place(text):
     """The part of an address that leads to the section that a finding names last; "" if it names none."""
     found = SHOWN.search(text)
     return f"#section-{found[1]}" if found else ""
+
+
+def _named(text):
+    """The section that a finding names last, in words: not every reader of notebooks goes to places in them."""
+    found = SHOWN.search(text)
+    return f", section {found[1]}" if found else ""
 
 
 def in_short(text, least=120):
@@ -95,9 +109,10 @@ def choices(root):
     if not path.exists():
         return ""
     table = pd.read_csv(path).set_index("question")
-    lines = [_line("", table.columns), "|---|" + "---|" * table.shape[1]]
-    return "\n".join([*lines, *(_line(f"**{plain(question)}**", map(plain, row)) for question, row in
-                                zip(table.index, table.to_numpy(), strict=True))])
+    lines = [TERMS, "", _line("", table.columns), "|---|" + "---|" * table.shape[1]]
+    for question, row in zip(table.index, table.to_numpy(), strict=True):
+        lines.append(_line(f"**{plain(question)}**", map("`{}`".format if question == "in code" else plain, row)))
+    return "\n".join(lines)
 
 
 def cover(root, name):

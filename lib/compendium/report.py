@@ -41,7 +41,8 @@ contradicts it, one across its border leaves it undecided. Where a paper's words
 one decides; if a claim holds only under another one, its line says so. A claim made for several cases holds if it
 holds in all of them.
 
-This page has a line for each claim; those that hold come first. Where a case does not hold, the line gives the
+This page has a line for each claim; those that hold come first. Questions of our own follow in a table of their own:
+they are judged alike, and count as nobody's claims. Where a case does not hold, the line gives the
 statistic, the region asked for, and the estimate with its interval. All rows, with their numbers, runs, readings and
 the cells that judged them, are on the ledger's page of the reading site (`make site`), as a table in
 [{LEDGER}]({LEDGER}), and with all that is known of each claim in [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
@@ -115,12 +116,19 @@ def _compared(paper, folder):
     deep = deep[(deep.verdict != ledger.UNTESTABLE) | deep.note.str.startswith("missing: more runs")]
     # A cell that has changed since may ask something else in the same words.
     asked, answered = (pd.MultiIndex.from_frame(rows[[*QUESTION, "cell"]]) for rows in (paper, deep))
-    found = dict(zip(answered, zip(deep.verdict, deep.replications, strict=True), strict=True))
-    more = (found.get(question, ("", 0)) for question in asked)
+    found = dict(zip(answered, zip(deep.verdict, deep.replications, deep.note, strict=True), strict=True))
+    more = [found.get(question, ("", 0, "")) for question in asked]
     withdrawn = ledger.UNTESTABLE
     rows = paper.assign(deep=[verdict if number > row.replications or verdict == withdrawn != row.verdict else ""
-                              for (verdict, number), row in zip(more, paper.itertuples(), strict=True)])
+                              for (verdict, number, _), row in zip(more, paper.itertuples(), strict=True)],
+                        note=[_decisive(*notes) for notes in zip(paper.note, (note for *_, note in more), strict=True)])
     return rows, deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
+
+
+def _decisive(note, later):
+    """A note, with the number of replications that would decide as more runs tell it, which know it better."""
+    told = ledger.DECISIVE.search(later)
+    return ledger.DECISIVE.sub(told[0], note) if told else note
 
 
 def faults(rows, claims):
@@ -161,7 +169,7 @@ def _faults(row, claim):
 
 
 def report(rows, claims, root):
-    """The text of REPRODUCTION.md: a line for each claim of a paper, what holds first."""
+    """The text of REPRODUCTION.md: a line for each claim and each question of ours, what holds first."""
     parts = [INTRODUCTION, totals(rows, claims, root, lambda name: f"#{name}"), ""]
     for name, part in rows.groupby("notebook", sort=False):
         lines = sorted(ledger.summary(part, claims).itertuples(), key=lambda line: STANDINGS.index(line.standing))
@@ -169,10 +177,15 @@ def report(rows, claims, root):
         parts += [f'<a id="{name}"></a>\n\n## {heading(root, name)}\n\n'
                   f"[The chapter](notebooks/{name}.ipynb) · [the claims in full]({CLAIMS}/{name}.yaml) · "
                   f"[all rows](figures/{name}/ledger.csv)\n",
-                  "| | what the paper says | place | verdict | cases | second check |\n|---|---|---|---|---|---|",
-                  *(_told(line, claims[line.id], part[part.id == line.id]) for line in lines if line not in ours), "",
-                  *[f"Questions of ours: {'; '.join(f'{each.id} {each.standing}' for each in ours)}.\n"] * bool(ours)]
+                  *_table("what the paper says", [line for line in lines if line not in ours], claims, part),
+                  *_table("a question of ours", ours, claims, part)]
     return "\n".join(parts)
+
+
+def _table(title, lines, claims, rows):
+    """Claims as a table; nothing without any."""
+    head = f"| | {title} | place | verdict | cases | second check |\n|---|---|---|---|---|---|"
+    return [head, *(_told(line, claims[line.id], rows[rows.id == line.id]) for line in lines), ""] if lines else []
 
 
 def _told(line, claim, rows):

@@ -246,15 +246,18 @@ def test_which_policy_for_which_problem_is_the_tournament_s_table(tmp_path):
     assert outcome.choices(tmp_path) == ""
     path = tmp_path / outcome.CHOICE
     path.parent.mkdir(parents=True)
-    path.write_text("question,random costs,known costs\ntake,a|b,c\n")
-    assert outcome.choices(tmp_path).splitlines() == [
-        "|  | random costs | known costs |", "|---|---|---|", r"| **take** | a\|b | c |"]
+    path.write_text("question,random costs,known costs\ntake,a|b,c\nin code,cb.A(b_c=1),cb.D()\n")
+    terms, nothing, *table = outcome.choices(tmp_path).splitlines()
+    assert table == ["|  | random costs | known costs |", "|---|---|---|", r"| **take** | a\|b | c |",
+                     "| **in code** | `cb.A(b_c=1)` | `cb.D()` |"]
+    stops = ["cb.Budget", "cb.HardBudget", "cb.AnytimeBudget", "cb.Horizon"]
+    assert nothing == "" and re.findall(r"`(.*?)`", terms) == stops
 
 
 def test_ten_findings_of_all_papers(book):
     lines = outcome.findings(ROOT, book.names).splitlines()
-    assert len(lines) == 10 and all(re.search(r"^1\. \*\*.+\*\*.*\]\(notebooks/\w+\.ipynb(#section-[\d.]+)?\)$", line)
-                                   for line in lines)
+    where = r"\[[^,]+, section ([\d.]+)\]\(notebooks/\w+\.ipynb#section-\1\)"
+    assert len(lines) == 10 and all(re.search(rf"^1\. \*\*.+\*\*.* {where}$", line) for line in lines)
     assert {re.search(r"notebooks/(\w+)", line)[1] for line in lines} == set(book.names)
 
 
@@ -266,7 +269,7 @@ def test_findings_alternate_between_the_halves_of_a_chapter(tmp_path):
     (tmp_path / "figures/kube/story.json").write_text(json.dumps({"figures": {}, "findings": told}))
     lines = outcome.findings(tmp_path, ["kube"], number=4).splitlines()
     assert [re.search(r"Finding (\d)", line)[1] for line in lines] == ["1", "4", "2", "5"]
-    assert lines[1] == "1. **Finding 4.** [KUBE](notebooks/kube.ipynb#section-4.4)"
+    assert lines[1] == "1. **Finding 4.** [KUBE, section 4.4](notebooks/kube.ipynb#section-4.4)"
 
 
 def test_regions_and_values_as_they_are_read():

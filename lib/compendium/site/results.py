@@ -10,7 +10,7 @@ from ..typography import plain, typeset
 
 def glance(book, build):
     """Each chapter on one line: what is asked, how much was played, how long it takes, what came out."""
-    lines = ["| chapter | scope | largest study | time | outcome |", "|---|---|--:|--:|---|"]
+    lines = ["| chapter | scope | largest sample | time | outcome |", "|---|---|--:|--:|---|"]
     for name in chapters(book.root):
         part = book.rows[book.rows.notebook == name]
         figures, found = story(book.root, name)
@@ -19,8 +19,8 @@ def glance(book, build):
                  f"{len(figures)} figures, {len(found)} findings")
         counts = book.standings[ids].value_counts() if ids else {}
         outcome = ", ".join(f"{counts[each]} {each}" for each in STANDINGS if each in counts) or "see the chapter"
-        runs = f"{part.replications.max():,} runs" if len(part) else "–"
-        lines.append(f"| [{plain(title(book.root, name))}](notebooks/{name}.ipynb) | {scope} | {runs} | "
+        most = f"{part.replications.max():,}" if len(part) else "–"
+        lines.append(f"| [{plain(title(book.root, name))}](notebooks/{name}.ipynb) | {scope} | {most} | "
                      f"{_took(build, name)} | {outcome} |")
     return "\n".join(lines)
 

@@ -6,6 +6,7 @@ contradicted; across the border, it is undecided.
 """
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ ONLY = "reproduced only under a reading"     # what becomes of a claim, besides 
 KEYS = {"claim", "place", "statistic", "region", "primary"}
 OPTIONAL = {"others", "repairs", "ours", "history", "second_check"}
 CHECKS = ("counterexample", "implementation", "none")
+DECISIVE = re.compile(r"about [\d,]+ replications would decide")    # how a note ends where nothing is decided
 
 
 @dataclass(frozen=True)
