@@ -104,6 +104,7 @@ refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(COMPENDIUM) refresh
 
 new: $(READY)  ## lay out the chapter of another paper: make new PAPER=name TITLE="what it asks"
+	@$(if $(PAPER),,$(error It needs a name: make new PAPER=name TITLE="what it asks"))
 	@$(COMPENDIUM) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
 
 bench: $(READY)  ## the benchmark table, and what a million replications would cost
@@ -186,6 +187,10 @@ $(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py \
 $(filter %/extend.done,$(ALL)): $(filter %/tournament.done,$(ALL))
 
 $(UNPUBLISHED): FORCE
+
+.DEFAULT:
+	@echo "There is no target $@. make help lists the commands; make $(BUILD)/<chapter>.done plays one of the" \
+	  "chapters $(NOTEBOOKS), make $(BUILD)/quick/<chapter>.done at a small scale." >&2; exit 1
 
 # .venv is brought in line with the lock. While that is under way a mark stands in it: killed, it is made anew.
 .venv/.ready: requirements.lock

@@ -78,8 +78,9 @@ def run(job, among=()):
         shutil.rmtree(scratch)
         line.clear()
     files = len(publication.manifest(job.folder)["files"])
+    standin = "; a stand-in took the place of the advertisement data" * (job.parameters.get("ads_file") == "")
     return (f"{job.name} ({job.profile}), done in {line.elapsed()}: {files} files in {_short(job.folder)}, "
-            f"{len(changed)} of them new or changed; the notebook as {_short(job.home / job.name)}.html")
+            f"{len(changed)} of them new or changed; the notebook as {_short(job.home / job.name)}.html{standin}")
 
 
 def _set_aside(output):

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from compendium import __main__ as command
-from compendium import execution, page, publication
+from compendium import execution, page, preparation, publication
 from compendium.terminal import Line, Watcher
 from costbandits.studies.progress import Steps, announce
 from costbandits.studies.store import Store
@@ -620,6 +621,14 @@ def test_without_the_real_data_the_published_story_stays(executed, made, told):
         publication.publish(output, folder, {"story": story})
         shutil.rmtree(output)
     assert (folder / "story.json").read_text() == told and publication.audit(folder) == []
+
+
+@pytest.mark.parametrize(("file", "told"), [("", True), ("ads.csv", False), (None, False)])
+def test_a_run_with_a_stand_in_for_the_data_says_so(executed, file, told):
+    job = preparation.prepare(".", "toy", "paper")
+    given = {} if file is None else {"ads_file": file}
+    said = command.run(replace(job, parameters={**job.parameters, **given}))
+    assert said.endswith("; a stand-in took the place of the advertisement data") is told
 
 
 @pytest.mark.slow
