@@ -16,7 +16,7 @@ def glance(book, build):
         figures, found = story(book.root, name)
         ids = [id for id in part.id.unique() if not book.claims[id].ours]
         scope = (f"{len(ids)} claims, {len(part)} rows" if len(part) else
-                 f"{len(figures)} figures, {len(found)} findings")
+                 f"{len(figures)} figure{'s' * (len(figures) != 1)}, {len(found)} finding{'s' * (len(found) != 1)}")
         counts = book.standings[ids].value_counts() if ids else {}
         outcome = ", ".join(f"{counts[each]} {each}" for each in STANDINGS if each in counts) or "see the chapter"
         most = f"{part.replications.max():,}" if len(part) else "–"
