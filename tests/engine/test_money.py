@@ -28,6 +28,7 @@ TIES = {"blocks": cb.IndexPolicy(balanced, monotone=True), "full scan": cb.Index
 TURNS = {"in turn": cb.ChoosePolicy(in_turn)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [cb.Bernoulli(0.4), cb.Bernoulli(0.5), cb.TruncatedNormal(0.3, 0.1, 0, 1)])
 @pytest.mark.parametrize("cost", ["0.1", "0.3", "0.7"])
 @pytest.mark.parametrize(("policies", "stop"), [(SOFT, cb.Budget), (HARD, cb.HardBudget)])
@@ -40,6 +41,7 @@ def test_a_budget_for_a_million_pulls_is_spent_on_a_million(policies, stop, cost
     assert runs.spent[:, 0, -1] == pytest.approx(float(cost) * LONG, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policies", "K", "pulls"), [(TIES, 50, 10**5), (TURNS, 1000, LONG)])
 @pytest.mark.parametrize("cost", ["0.1", "0.3", "0.35", "0.6", "0.7"])
 def test_many_arms_in_turn_spend_a_budget_to_the_last_pull(policies, K, pulls, cost):
