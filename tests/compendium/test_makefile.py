@@ -1,8 +1,10 @@
 """The Makefile and the CI script, with small scripts in the place of Python, uv and make."""
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -320,11 +322,17 @@ def test_a_make_that_is_ended_ends_its_run(project, target):
     script(project / "py2", """case "$*" in *"run two --profile"*) trap 'touch told; exit 1' TERM; touch running
         while :; do sleep 0.01; done;; esac; exec ./py "$@" """)
     first = subprocess.Popen(["make", "NOTEBOOKS=one two", target, "PY=./py2"], cwd=project, env=outside(),
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (project / "running").exists():
-        time.sleep(0.01)
-    first.terminate()
-    assert first.wait(10) != 0 and (project / "told").exists() and not list((project / "build").rglob("two.done"))
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        while not (project / "running").exists():
+            time.sleep(0.01)
+        time.sleep(0.3)     # until make has noted whom it has started, also on a busy machine
+        first.terminate()
+        assert first.wait(30) != 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(first.pid, signal.SIGKILL)
+    assert (project / "told").exists() and not list((project / "build").rglob("two.done"))
 
 
 def test_quick_leaves_the_stamps_of_all_alone(project):
