@@ -37,10 +37,13 @@ def untold(seen, now):
 
 def main():
     now = judged()
-    faults = list(untold(json.loads(SEEN.read_text()), now)) if SEEN.exists() else []
+    seen = json.loads(SEEN.read_text()) if SEEN.exists() else {}
+    faults = list(untold(seen, now))
     if faults:
         raise SystemExit("\n".join(faults))
     SEEN.write_text(json.dumps(now, indent=1) + "\n")
+    new = ", ".join(id for id in now if now[id] != seen.get(id))
+    print(f"taken in: {new or 'nothing new; a claim waits for its row in figures/ledger.csv (make all)'}")
 
 
 if __name__ == "__main__":

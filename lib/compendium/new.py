@@ -35,7 +35,7 @@ REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four plac
   lib/costbandits/analysis/figures.py       gives each policy a colour (CASTS)
   CITATION.cff                              names the paper
   README.md                                 has a row for it; CHANGELOG.md says that it is new
-Then `make test`, and `make all` for figures and ledger."""
+Then `make all` for figures and ledger, and `make test`."""
 
 
 def check(root, name):

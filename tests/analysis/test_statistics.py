@@ -336,14 +336,16 @@ def test_a_resample_of_mean_0_leaves_a_ratio_open_however_it_rounds(y):
 
 
 def test_whether_a_ratio_is_bounded_is_a_question_of_the_level():
-    # Of the resampled means of y 1.5 in a hundred are below 0: so at 95 % its sign is known, and at 99 % open.
+    # Of the resampled means of y 1.5 in a hundred are below 0: so at 95 % its sign is known, at 98 and 99 % open.
     rng = np.random.default_rng(2)
     x, y = rng.normal(1, 1, 100), rng.normal(0.22, 1, 100)
     below = (st.resamples(100) @ y < 0).mean()
-    assert 0.005 < below < 0.025
+    assert 0.01 < below < 0.02
     for sign in (1, -1):
         assert np.isfinite(st.mean_ratio(x, sign * y).high) and np.isfinite(st.mean_ratio(x, sign * y).low)
-        assert (st.mean_ratio(x, sign * y, 0.99).low, st.mean_ratio(x, sign * y, 0.99).high) == (-np.inf, np.inf)
+        for level in (0.98, 0.99):      # at 98 % more than 1 in a hundred leave it open, on either side of 0
+            found = st.mean_ratio(x, sign * y, level)
+            assert (found.low, found.high) == (-np.inf, np.inf)
 
 
 def test_a_ratio_is_unbounded_where_the_sign_of_its_denominator_is_open():
