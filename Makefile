@@ -104,7 +104,7 @@ refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(COMPENDIUM) refresh
 
 new: $(READY)  ## lay out the chapter of another paper: make new PAPER=name TITLE="what it asks"
-	@$(if $(PAPER),,$(error It needs a name: make new PAPER=name TITLE="what it asks"))
+	@$(if $(and $(PAPER),$(TITLE)),,$(error It needs a name and a title: make new PAPER=name TITLE="what it asks"))
 	@$(COMPENDIUM) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
 
 bench: $(READY)  ## the benchmark table, and what a million replications would cost

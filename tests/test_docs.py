@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import costbandits
+from costbandits.policies.base import Policy
 
 ROOMS = ("environments", "engine", "policies", "studies", "theory", "analysis")
 MODULES = ["costbandits", *(info.name for info in pkgutil.walk_packages(costbandits.__path__, "costbandits."))]
@@ -113,3 +114,11 @@ def test_a_planted_fault_is_found(source, lacking):
     module = type(inspect)("planted")
     exec(source, vars(module))
     assert faults(module) == [] if lacking is None else lacking in faults(module)
+
+
+def test_every_policy_is_exported():
+    modules = [importlib.import_module(name) for name in MODULES if name.startswith("costbandits.policies.")]
+    there = {name for module in modules for name, thing in vars(module).items()
+             if inspect.isclass(thing) and issubclass(thing, Policy) and thing.__module__ == module.__name__}
+    public = {name for name in there if not name.startswith("_")} - {"Policy", "IndexRule", "ChoiceRule"}
+    assert len(public) > 30 and public - set(costbandits.__all__) == set()

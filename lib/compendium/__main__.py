@@ -219,7 +219,7 @@ def main(arguments=None):
     refreshes.add_argument("notebook", nargs="*", help="all by default")
     news = commands.add_parser("new", help="lay out the chapter of another paper")
     news.add_argument("name", help="of the notebook, and of everything that belongs to it")
-    news.add_argument("--title", default="", help="heading of the chapter")
+    news.add_argument("--title", required=True, help="heading of the chapter")
     options = parser.parse_args(arguments)
     try:
         with _interruptible():
@@ -255,7 +255,7 @@ def _obey(options):
     _isolate(options.build)
     if options.command == "new":
         from . import new
-        new.check(".", options.name)
+        new.check(".", options.name, options.title)
         with _scratch(Path(options.build).resolve() / "new", options.name) as scratch:
             files = new.lay_out(scratch, options.name, options.title)
             _ignore_signals()

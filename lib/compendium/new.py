@@ -38,9 +38,10 @@ REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four plac
 Then `make all` for figures and ledger, and `make test`."""
 
 
-def check(root, name):
-    """Refuse a name that cannot be that of a module, or that anything in the project has."""
+def check(root, name, title):
+    """Refuse a name that cannot be that of a module, or that anything in the project has, and an empty title."""
     root = Path(root)
+    require(title.strip(), "title", title, "must say what the chapter asks")
     require(re.fullmatch("[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name), "name", name,
             "must be lower-case letters, digits and _, like my_paper, and no keyword of Python")
     places = [place.format(name=name) for place in (NOTEBOOK, *FILES.values(), *TAKEN)]
@@ -50,7 +51,7 @@ def check(root, name):
     require(name not in _words(), "name", name, "is a name that the chapter's first code uses, such as log")
 
 
-def lay_out(scratch, name, title=""):
+def lay_out(scratch, name, title):
     """Write the files of a chapter below `scratch`, its notebook executed.
 
     Parameters
@@ -65,7 +66,7 @@ def lay_out(scratch, name, title=""):
         The files, relative to `scratch`.
     """
     from .__main__ import refresh
-    title = " ".join(title.split()) or name.replace("_", " ").capitalize()
+    title = " ".join(title.split())
     files = {goal.format(name=name): _named(source, name) for source, goal in FILES.items()}
     files[NOTEBOOK.format(name=name)] = _notebook(_named("notebook.md", name).replace(TITLE, title, 1))
     for file, text in files.items():

@@ -1,6 +1,7 @@
 """What a run of a notebook needs, all of it checked before any work begins."""
 
 import ast
+import difflib
 import hashlib
 import importlib.metadata
 import math
@@ -154,7 +155,8 @@ def _given(root, name, profile, defaults):
     require(isinstance(given, dict), file, given, "must map names of parameters to values")
     allowed = sorted(set(defaults) - set(FROM_RUN))
     for key, value in given.items():
-        require(key in allowed, f"{file}, parameter", key, f"must be one of {allowed}")
+        near = "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(str(key), allowed, 1))
+        require(key in allowed, f"{file}, parameter", key, f"must be one of {allowed}{near}")
         require(_fits(value, defaults[key]), f"{file}, {key}", value, _allowed(value, defaults[key]))
     if "profile" in defaults:
         given.setdefault("profile", profile)

@@ -97,7 +97,7 @@ def test_help_lists_every_command():
 @pytest.mark.parametrize(("target", "told"), [
     ("kube", "There is no target kube. make help lists the commands; make build/<chapter>.done plays one of the"),
     ("build/kub.done", "There is no target build/kub.done. make help"),
-    ("new", 'It needs a name: make new PAPER=name TITLE="what it asks"')])
+    ("new", 'It needs a name and a title: make new PAPER=name TITLE="what it asks"')])
 def test_what_make_cannot_do_it_says_in_a_sentence(project, target, told):
     status, said = make(project, target, PY="./py")
     assert status == 2 and told in said and asked(project) == []

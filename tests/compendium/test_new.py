@@ -43,9 +43,15 @@ def everything(folder):
     ("index", "is taken in costbandits"), ("log", "is a name that the chapter's first code uses")])
 def test_a_bad_name_is_refused_in_one_line_and_nothing_written(empty, capsys, name, said):
     before = everything(empty)
-    assert command.main(["new", name]) == 2
+    assert command.main(["new", name, "--title", "Mine"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line and everything(empty) == before and not (empty / "build").exists()
+
+
+def test_an_empty_title_is_refused(empty, capsys):
+    before = everything(empty)
+    assert command.main(["new", NAME, "--title", " "]) == 2
+    assert "title = ' ': must say what the chapter asks" in capsys.readouterr().err and everything(empty) == before
 
 
 @pytest.mark.parametrize("failing", [1, len(FILES), len(FILES) + 1])

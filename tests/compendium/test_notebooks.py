@@ -62,9 +62,10 @@ def is_executed(notebook):
 
 
 def is_executed_from_top_to_bottom(notebook):
-    counts = [cell.execution_count for _, cell in live(notebook)]
-    if counts != list(range(1, len(counts) + 1)):
-        yield f"execution counts {counts}"
+    for expected, (number, cell) in enumerate(live(notebook), 1):
+        if cell.execution_count != expected:
+            yield f"cell {number} ran as number {cell.execution_count}, not {expected}: run all cells from the top"
+            return
 
 
 def has_no_error(notebook):

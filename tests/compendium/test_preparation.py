@@ -183,7 +183,7 @@ def test_unknown_notebooks_and_profiles_are_refused_with_the_known_ones(project,
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("bugdet: 1.0", ("'bugdet'", "'budget'", "'seed'", "params/paper/toy.yaml")),
+    ("bugdet: 1.0", ("'bugdet'", "'budget'", "'seed'", "did you mean budget?", "params/paper/toy.yaml")),
     ("output: here", ("'output'", "must be one of")), ("store: here", ("'store'",)), ("ads_file: x", ("'ads_file'",)),
     ("budget: 1e5", ("budget", "'1e5'", "100.0", "write 1.0e-4")), ("budget: .nan.", ("budget",)),
     ("budget: true", ("budget", "True")), ("seed: 1.5", ("seed", "1.5")), ("seed: yes", ("seed", "True")),

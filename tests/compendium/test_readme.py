@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from compendium import report, sections
+from compendium import project, report, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = {name: (ROOT / name).read_text() for name in ("README.md", "REPRODUCTION.md")}
@@ -71,6 +72,16 @@ def test_no_results_are_typed_by_hand():
     assert len(hand) > 1000 and len(hand) < len(TEXTS["README.md"])
     assert "figures/" not in "".join(f"{target}\n" for target, _ in LINK.findall(hand))
     assert re.findall(r"\b[OBKSC]\d+[a-f]?\b|contradicted|undecided|!\[", hand) == []
+
+
+def test_the_table_of_chapters_is_that_of_the_book_and_each_of_its_papers_is_cited():
+    rows = re.findall(r"^\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\) \| (.*) \|$", typed(TEXTS["README.md"]), re.M)
+    assert [name for name, _, _ in rows] == [name for _, name, _ in rows] == project.chapters(ROOT)
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    cited = {source["title"] for source in citation["references"]}
+    papers = {name: re.findall(r"\*(.+?)\*", row) for name, _, row in rows}
+    assert {name for name in papers if papers[name]} == {path.stem for path in (ROOT / "claims").glob("*.yaml")}
+    assert {title for titles in papers.values() for title in titles} == cited and len(cited) >= 5
 
 
 def test_commands_are_those_of_the_makefile():
