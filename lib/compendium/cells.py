@@ -28,5 +28,6 @@ def cells(path):
 
 
 def notebook(path):
-    """Digest of a notebook's code: an edit of prose does not change it."""
-    return short([cell["source"] for cell in cells(path)])
+    """Digest of the code that makes a notebook's results: prose, sliders and solutions do not change it."""
+    return short([cell["source"] for cell in cells(path)
+                  if not {"skip-execution", "solution"} & set(cell["metadata"].get("tags", []))])
