@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 from PIL import Image
@@ -86,26 +87,34 @@ class Gallery:
             committed one, or `table` itself if none is committed. None without a `table`.
         """
         if not self.output:
+            real = name.removesuffix(STANDIN)
+            if fig is not None and not self._is_published(real, fig, table):
+                _mark(fig, f"A picture of this run. The text speaks of figures/{self.notebook}/{real}.png.")
             return self._as_published(name, table)
         if says:
             self._story["figures"][name] = says
             self._tell()
         if fig is not None:
-            # Neither when nor with which version: the same picture is the same bytes.
-            quiet = {"Date": None, "Creator": None, "Description": self.origin}
-            fig.savefig(self.output / f"{name}.svg", metadata=quiet)
-            # The layout is found; finding it again for each further picture would take most of the time.
-            fig.set_layout_engine("none")
-            (self.output / f"{name}.png").write_bytes(png(fig, self.origin))
+            for kind, content in _files(fig, self.origin).items():
+                (self.output / f"{name}{kind}").write_bytes(content)
         if table is not None:
-            counted = table.index.nlevels == 1 and list(table.index) == list(range(len(table)))
-            require(counted or None not in table.index.names, f"index of table {name}", list(table.index.names),
-                    "must be named, or just count the rows")
-            table.to_csv(self.output / f"{name}.csv", float_format="%.6g", lineterminator="\n", index=not counted)
+            (self.output / f"{name}.csv").write_text(_csv(name, table), encoding="utf-8")
             ahead = self._ahead.get(name.removesuffix(STANDIN))
             if ahead is not None:
                 ahead.update(_by_first(self.published(name)))
         return self._as_published(name, table)
+
+    def _is_published(self, name, fig, table):
+        """Whether the published picture, if any, shows the same: the same table, or without one the same pixels."""
+        picture, numbers = (self._published / f"{name}{kind}" for kind in (".png", ".csv"))
+        if not picture.exists():
+            return True
+        if table is not None:
+            return numbers.exists() and numbers.read_text(encoding="utf-8") == _csv(name, table)
+        engine = fig.get_layout_engine()
+        drawn = io.BytesIO(_files(fig)[".png"])
+        fig.set_layout_engine(engine)
+        return np.array_equal(*(Image.open(file).convert("RGB") for file in (picture, drawn)))
 
     def _as_published(self, name, table):
         there = pd.DataFrame() if table is None else self.published(name)
@@ -164,6 +173,30 @@ class Gallery:
         """The table `name` at paper scale: of this run if it files its tables, else as committed."""
         path = self._published / f"{name}.csv"
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
+
+
+def _files(fig, origin=""):
+    """Ending of a file -> the figure in it, with `origin` in its metadata."""
+    svg = io.BytesIO()
+    # Neither when nor with which version: the same picture is the same bytes.
+    fig.savefig(svg, format="svg", metadata={"Date": None, "Creator": None, "Description": origin})
+    # The layout is found; finding it again for each further picture would take most of the time.
+    fig.set_layout_engine("none")
+    return {".svg": svg.getvalue(), ".png": png(fig, origin)}
+
+
+def _mark(fig, text):
+    """Write a line below a figure."""
+    strip = 0.2 / fig.get_figheight()
+    fig.get_layout_engine().set(rect=(0, strip, 1, 1 - strip))
+    fig.text(0.005, strip / 4, text, fontsize=7, color=figures.GREY)
+
+
+def _csv(name, table):
+    counted = table.index.nlevels == 1 and list(table.index) == list(range(len(table)))
+    require(counted or None not in table.index.names, f"index of table {name}", list(table.index.names),
+            "must be named, or just count the rows")
+    return table.to_csv(float_format="%.6g", lineterminator="\n", index=not counted)
 
 
 def _by_first(table):

@@ -30,6 +30,8 @@ def quieten(notebook):
         for tag in cell["metadata"].get("tags", []):
             if tag in FOLDED:
                 cell["metadata"]["jupyter"] = dict(FOLDED[tag])
+            if tag == "skip-execution":              # a slider lives as long as its kernel
+                cell["outputs"], cell["execution_count"] = [], None
 
 
 def before_saving(model, path, **_):

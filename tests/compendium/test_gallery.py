@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from compendium.gallery import Gallery, number
+from compendium.gallery import Gallery, number, png
 from costbandits.analysis import figures
 
 
@@ -114,6 +114,26 @@ def test_what_is_added_comes_back_as_published(committed, tmp_path):
     assert quick.add("regret", table=own).regret.to_dict() == {"UCB1": 7}
     full = Gallery("kube", str(tmp_path / "stage"))
     assert full.add("regret", table=own).regret.to_dict() == {"UCB1": 1, "KUBE": 2}
+
+
+def test_a_picture_of_this_run_says_so_unless_it_is_the_published_one(committed, tmp_path):
+    def drawn(height=1.0):
+        fig, ax = plt.subplots(figsize=(3, 2))
+        ax.plot([0, height])
+        return fig
+
+    def marks(table=None, height=1.0, name="regret"):
+        fig = drawn(height)
+        Gallery("kube", "", "quick").add(name, fig, table)
+        png(fig)                                     # it can still be laid out
+        return [text.get_text() for text in fig.texts]
+
+    few, many = pd.DataFrame({"regret": [1.0]}), pd.DataFrame({"regret": [2.0]})
+    assert marks(few) == marks() == []               # nothing is published
+    Gallery("kube", str(committed), "paper").add("regret", drawn(), many)
+    said = ["A picture of this run. The text speaks of figures/kube/regret.png."]
+    assert (marks(few), marks(many)) == (said, []) and marks(few, name="regret_standin") == said
+    assert (marks(height=2.0), marks(height=1.0)) == (said, [])
 
 
 def test_the_head_of_a_chapter_shows_the_published_findings(committed, said):

@@ -56,6 +56,14 @@ def test_cells_fold_by_their_tags_and_not_by_what_a_reader_has_opened():
         {"source_hidden": True}, {"source_hidden": True, "outputs_hidden": True}, None]
 
 
+def test_a_slider_is_saved_without_what_only_its_kernel_can_move():
+    slider, other = ({"metadata": {"tags": tags}, "outputs": [1], "execution_count": 7}
+                     for tags in (["skip-execution", "nbval-skip"], []))
+    lab.quieten({"metadata": {}, "cells": [slider, other]})
+    assert (slider["outputs"], slider["execution_count"]) == ([], None)
+    assert (other["outputs"], other["execution_count"]) == ([1], 7)
+
+
 def test_the_first_page_leads_to_every_notebook():
     page = (ROOT / "notebooks/README.md").read_text()
     assert sorted(re.findall(r"\]\((\w+)\.ipynb\)", page)) == NOTEBOOKS

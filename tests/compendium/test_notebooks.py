@@ -3,6 +3,7 @@
 import ast
 import io
 import re
+import symtable
 import tokenize
 from pathlib import Path
 
@@ -123,9 +124,48 @@ def numbers_its_sections_without_gaps(notebook):
                 yield f"section {number} is number {counts[parent]} of section {parent or 'none'}"
 
 
+def tagged(notebook, tag):
+    return [(number, cell) for number, cell in code(notebook) if tag in cell.metadata.get("tags", [])]
+
+
+def names(table, wanted):
+    """The names of a cell that are `wanted`, in the functions that it defines, too."""
+    return {symbol.get_name() for symbol in table.get_symbols() if wanted(symbol)}.union(
+        *(names(child, wanted) for child in table.get_children()))
+
+
+def has_sliders_that_work(notebook):
+    """A slider moves when all cells have run: what it calls must be what it was, and its picture must be shown."""
+    cells = {number: symtable.symtable(cell.source, "cell", "exec") for number, cell in code(notebook)}
+    source = {number: cell.source for number, cell in code(notebook)}
+    for number, _ in tagged(notebook, "skip-execution"):
+        for name in names(cells[number], lambda symbol: symbol.is_global() and not symbol.is_assigned()):
+            binding = [other for other, table in cells.items() if name in table.get_identifiers()
+                       and table.lookup(name).is_assigned()]
+            if len(binding) > 1:
+                yield f"cell {number} uses {name}, which cells {binding} bind"
+            if any("plt.subplots" in source[other] and "plt.show()" not in source[other] + source[number]
+                   for other in binding):
+                yield f"cell {number} draws with {name}, and nothing shows the picture: plt.show()"
+
+
+def has_solutions_after_what_it_files(notebook):
+    """No solution can change a result, so an edit of one asks for no new run."""
+    filing = [number for number, cell in code(notebook) if re.search(r"\b(gallery|ledger)\.", cell.source)]
+    yield from (f"cell {number} is a solution, and cell {filing[-1]} files results"
+                for number, _ in tagged(notebook, "solution") if filing and number <= filing[-1])
+
+
+def has_solutions_that_hide_themselves(notebook):
+    """JupyterLab shows the first line of what is folded."""
+    yield from (f"cell {number} gives its solution away" for number, cell in tagged(notebook, "solution")
+                if not re.match(r"# Solution \d+(, \w+)?$", cell.source.partition("\n")[0]))
+
+
 GUARDS = [is_valid, has_literal_parameters_with_comments, is_executed, is_executed_from_top_to_bottom, has_no_error,
           has_no_stderr, has_short_cells, has_short_lines, hides_no_result_by_semicolon, has_alternative_texts,
-          names_no_place_on_a_machine, refers_to_sections_that_it_has, numbers_its_sections_without_gaps]
+          names_no_place_on_a_machine, refers_to_sections_that_it_has, numbers_its_sections_without_gaps,
+          has_sliders_that_work, has_solutions_after_what_it_files, has_solutions_that_hide_themselves]
 
 
 def wrong_profiles(defaults, quick, paper):
@@ -188,6 +228,11 @@ def output(number, *arguments, **fields):
     return lambda notebook: notebook.cells[number].outputs.append(new_output(*arguments, **fields))
 
 
+def more(*sources, tags=()):
+    return lambda notebook: notebook.cells.extend(new_code_cell(text, metadata={"tags": [*tags]}) for text in sources)
+
+
+DRAWING = "def f():\n    plt.subplots()"
 PARAMETERS, PRINTING, PICTURE = 1, 2, 3
 FAULTS = [
     (is_valid, cell(PRINTING, execution_count="two")),
@@ -213,7 +258,14 @@ FAULTS = [
     (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /Users/me/figures/a.svg")),
     (refers_to_sections_that_it_has, cell(0, source="# Title\n## 1. One\nSee section 1.1.")),
     (numbers_its_sections_without_gaps, cell(0, source="# Title\n## 1. One\n## 3. Three")),
-    (numbers_its_sections_without_gaps, cell(0, source="# Title\n## 1. One\n### 1.2 Its part"))]
+    (numbers_its_sections_without_gaps, cell(0, source="# Title\n## 1. One\n### 1.2 Its part")),
+    (has_sliders_that_work, more("def f():\n    pass", "f, g = 1, 2")),
+    (has_sliders_that_work, more("def f():\n    pass", "for f in range(3):\n    pass")),
+    (has_sliders_that_work, more(DRAWING)),
+    (has_sliders_that_work, more("def g():\n    plt.subplots()", "@interact(n=(1, 9))\ndef move(n=2):\n    g()",
+                                 tags=["skip-execution"])),
+    (has_solutions_after_what_it_files, more("gallery.add('regret', fig)", tags=["solution"])),
+    (has_solutions_that_hide_themselves, more("# Solution 1: 42 it is", tags=["solution"]))]
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)

@@ -521,6 +521,16 @@ def test_what_does_not_hold_was_checked_twice(name):
     assert list(unknown_tests(claims_of(name))) == [] == checked_once(claims_of(name))
 
 
+@pytest.mark.parametrize(("tags", "same"), [([], False), (["hide-input"], False), (["solution"], True),
+                                            (["skip-execution", "nbval-skip"], True)])
+def test_only_code_that_makes_results_counts_in_a_digest(tmp_path, tags, same):
+    def digest(source):
+        cell = new_code_cell(source, metadata={"tags": tags})
+        nbformat.write(new_notebook(cells=[new_code_cell("seed = 1"), cell]), tmp_path / "a.ipynb")
+        return cells.notebook(tmp_path / "a.ipynb")
+    assert (digest("x = 1") == digest("x = 2")) == same
+
+
 @pytest.mark.parametrize("manifest", sorted((ROOT / "figures").glob("**/manifest.json")),
                          ids=lambda path: path.parent.relative_to(ROOT / "figures").as_posix())
 def test_committed_files_are_from_the_code_of_the_committed_notebook(manifest):

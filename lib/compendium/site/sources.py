@@ -17,6 +17,7 @@ from .chapters import chapter
 from .links import Links
 
 FONT = "_static/math.woff"
+TERM, ENTRY = re.compile(r"^- \*\*(.+?)\*\*: ", re.MULTILINE), r"\n\1\n  "
 GENERATED = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 # Pages of the repository that are pages of the site as they are.
 COMMITTED = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md", "data/README.md",
@@ -55,6 +56,7 @@ def lay_out(root, build):
              **{name: links.rewritten(with_picture((root / name).read_text(encoding="utf-8")), name)
                 for name in committed},
              **{f"notebooks/{name}.ipynb": chapter(root, name, build, links) for name in names}}
+    texts["glossary.md"] = _glossary(texts["glossary.md"])
     folder = _write(build / "site-source", texts, _copies(root, names, links.files))
     (folder / FONT).write_bytes(mathematics.font())
     return folder
@@ -75,6 +77,12 @@ def _filled(text, book, build):
     unknown = set(GENERATED.findall(text)) - set(parts)
     require(not unknown, "marks of book/", sorted(unknown), f"must be of {', '.join(parts)}")
     return GENERATED.sub(lambda found: parts[found[1]](), text)
+
+
+def _glossary(text):
+    """The page of terms, a list in Markdown, with Sphinx's glossary in its place."""
+    head, dash, terms = text.partition("\n- **")
+    return f"{head}\n```{{glossary}}{TERM.sub(ENTRY, dash + terms)}```\n"
 
 
 def _binder(address):
