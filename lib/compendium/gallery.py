@@ -186,10 +186,9 @@ def _files(fig, origin=""):
 
 
 def _mark(fig, text):
-    """Write a line below a figure."""
-    strip = 0.2 / fig.get_figheight()
-    fig.get_layout_engine().set(rect=(0, strip, 1, 1 - strip))
-    fig.text(0.005, strip / 4, text, fontsize=7, color=figures.GREY)
+    """Write a line below a figure, and below the label that its axes share, if they do."""
+    label = fig.get_supxlabel()
+    fig.supxlabel(f"{label}\n{text}" if label else text, fontsize=7.5, color=figures.GREY)
 
 
 def _csv(name, table):
