@@ -553,7 +553,7 @@ ERRORS = {
          "what is the same stays"),
     ],
     "compendium/gallery.py": [
-        ('quiet = {"Date": None, "Creator": None,', "quiet = {",
+        ('metadata={"Date": None, "Creator": None,', "metadata={",
          "compendium/test_gallery.py::test_files_are_byte_identical_and_carry_their_origin", "no date in a file"),
         ("        if holds:\n            text +=", "        if True:\n            text +=",
          "compendium/test_gallery.py::test_a_full_run_shows_its_own_findings_at_the_head",
