@@ -136,7 +136,7 @@ def test_the_readme_says_which_chapters_have_changed_since_more_runs(toys):
         record = {"files": {"ledger.csv": {"run": "a", "sha256": ""}}, "runs": {"a": run}}
         Path("figures/deep/omega_ucb/manifest.json").write_text(json.dumps(record))
         assert made_book.main([]) == 0
-        told = "Since those runs cells that judge none of these rows have changed (chapters: Toys)."
+        told = "Since those runs, cells that judge none of these rows have changed (chapters: Toys)."
         assert (told in made("README.md")) == said
         assert ("before the last change of results" in made("README.md")) == (results != keys.RESULTS)
 
