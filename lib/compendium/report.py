@@ -238,7 +238,9 @@ def _agreement(rows, root):
     if few := int((other.deep == ledger.UNTESTABLE).sum()):
         others += f"In {few} row{'s' * (few != 1)} a few runs turn out to decide the mean, which allows no verdict. "
     changed = "; ".join(title(root, name) for name in deep.notebook.unique() if _changed(root, name))
-    since = f"Since those runs, cells that judge none of these rows have changed (chapters: {changed}). " * bool(changed)
+    since = ""
+    if changed:
+        since = f"Since those runs, cells that judge none of these rows have changed (chapters: {changed}). "
     if any(run["results"] != RESULTS for name in deep.notebook.unique() for run in _played(root, name)):
         since += "Some were played before the last change of results, which [CHANGELOG.md](CHANGELOG.md) tells. "
     told = f"More runs (`make deep`) confirm {len(deep) - len(other)} of {len(deep)} rows. {others}{since}"
