@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,15 @@ def ads_file():
         if place and Path(place).is_file():
             return Path(place).resolve()
     pytest.skip("the file of ads is not ours to ship, and is not here")
+
+
+@pytest.fixture(autouse=True)
+def _signals():
+    """What a test does about signals ends with it: the programs that later tests start inherit what is ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    assert {number: signal.getsignal(number) for number in before} == before
+
 
 # The same examples in every run: a failure can be seen again.
 settings.register_profile("same", derandomize=True, deadline=None)

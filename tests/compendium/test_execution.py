@@ -627,7 +627,8 @@ def test_without_the_real_data_the_published_story_stays(executed, made, told):
 def test_a_run_with_a_stand_in_for_the_data_says_so(executed, file, told):
     job = preparation.prepare(".", "toy", "paper")
     given = {} if file is None else {"ads_file": file}
-    said = command.run(replace(job, parameters={**job.parameters, **given}))
+    with command._interruptible():
+        said = command.run(replace(job, parameters={**job.parameters, **given}))
     assert said.endswith("; a stand-in took the place of the advertisement data") is told
 
 
