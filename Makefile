@@ -31,6 +31,9 @@ UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manife
   $(if $(and $(wildcard figures/ledger.csv),$(wildcard figures/claims.json),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
 COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 
+# Python keeps what it has read, as it does anywhere; where this is off a test run reads everything again in each process.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The last bit of a sum depends on the number of cores and on the widest registers in use: use the same ones everywhere.
 export OPENBLAS_NUM_THREADS = 1
 ifeq ($(shell uname -m),x86_64)
