@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from IPython import get_ipython
 from IPython.display import Markdown, display
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -15,12 +16,12 @@ from PIL.PngImagePlugin import PngInfo
 from costbandits.analysis import figures
 from costbandits.checks import require
 
+from . import preparation
 from .publication import STANDIN
 
 
 def house_style():
     """Switch a notebook to the house style: figures with small images, tables with readable numbers."""
-    from IPython import get_ipython  # only in a notebook
     figures.use()
     pd.set_option("display.float_format", number, "display.html.border", 0, "display.max_colwidth", None,
                   "display.width", 150, "display.max_columns", 20, "display.max_rows", 100)
@@ -64,9 +65,16 @@ class Gallery:
     profile : str
     seed : int
         Profile and seed stand in each picture's metadata, with the notebook's name.
+
+    Raises
+    ------
+    ValueError
+        In a notebook, if a reader has typed a parameter that cannot be played: before anything is.
     """
 
     def __init__(self, notebook, output="", profile="", seed=0):
+        if get_ipython() is not None:
+            preparation.check("..", notebook, get_ipython().user_ns)
         self.notebook, self.output = notebook, Path(output) if output else None
         self.origin = json.dumps({"notebook": notebook, "profile": profile, "seed": seed})
         # Where results at paper scale are: of this run if it files its own, else as committed.

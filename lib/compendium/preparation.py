@@ -134,6 +134,27 @@ def parameters(notebook, name="notebook"):
     return found
 
 
+def check(root, name, values):
+    """Refuse a value of a notebook's parameters, as a reader has typed them, that cannot be played.
+
+    Parameters
+    ----------
+    root, name : path, str
+        What params/paper/<name>.yaml gives is what a value should be like; without this file all values are allowed.
+    values : dict
+        Name -> value; others than parameters may be among them.
+
+    Raises
+    ------
+    ValueError
+        If a value is not of that type, or not in the range that it suggests.
+    """
+    file = Path(root) / "params" / PUBLISHED / f"{name}.yaml"
+    known = (ledger.read_yaml(file, str(file)) or {}) if file.exists() else {}
+    for key in known.keys() & values.keys():
+        require(_fits(values[key], known[key]), key, values[key], _allowed(values[key], known[key]))
+
+
 def read(root, name):
     """The notebook object of notebooks/<name>.ipynb."""
     import nbformat  # takes a second: not before the interrupts of the command are in place
@@ -187,7 +208,7 @@ def _all_fit(values, defaults):
 
 
 def _allowed(value, default):
-    text = f"must be of the type of its default {default!r}, finite, positive if that is, and not empty if that is not"
+    text = f"must be of the type of {default!r}, finite, positive if that is, and not empty if that is not"
     if isinstance(value, str) and re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", value):
         return f"{text}; this is a text to YAML, write 1.0e-4 and 1.0e+5, not 1e-4 and 1e5"
     return text
