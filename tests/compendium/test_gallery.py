@@ -79,10 +79,11 @@ def test_published_reads_what_was_filed_or_committed(tmp_path, monkeypatch):
                                              ("arms", []), ("arms", [10, 0]), ("arms", "10"), ("profile", 1)])
 def test_a_parameter_that_cannot_be_played_is_refused_before_anything_is(tmp_path, monkeypatch, name, value):
     (tmp_path / "params/paper").mkdir(parents=True)
-    (tmp_path / "params/paper/kube.yaml").write_text("profile: paper\nreplications: 9\nbudget: 2.5\narms: [3, 4]\n")
+    (tmp_path / "params/paper/kube.yaml").write_text(
+        "profile: paper\nseed: 1\nreplications: 9\nbudget: 2.5\narms: [3, 4]\n")
     (tmp_path / "notebooks").mkdir()
     monkeypatch.chdir(tmp_path / "notebooks")
-    typed = {"profile": "quick", "replications": 1, "budget": 7, "arms": [10], "seed": -1, "other": None}
+    typed = {"profile": "quick", "replications": 1, "budget": 7, "arms": [10], "seed": 0, "other": None}
     monkeypatch.setattr("compendium.gallery.get_ipython", lambda: SimpleNamespace(user_ns=typed))
     Gallery("kube")
     Gallery("suak")     # without a profile everything is allowed

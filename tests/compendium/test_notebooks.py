@@ -197,6 +197,7 @@ def test_the_profiles_of_a_committed_notebook(path):
     quick, paper = (yaml.safe_load((ROOT / "params" / profile / f"{path.stem}.yaml").read_text()) or {}
                     for profile in ("quick", "paper"))
     assert list(wrong_profiles(defaults, quick, paper)) == []
+    preparation.check(ROOT, path.stem, defaults)
 
 
 # The guards' own tests: a notebook as it should be, and one fault at a time.
