@@ -25,7 +25,8 @@ TERMS = (
     "wanted, for a number of rounds (`cb.Horizon`). In each *family* of instances mean regret is divided by that "
     "of the family's best policy. *Take* is the policy for which this has the smallest geometric mean over "
     "families, *its lead* what the next one loses in comparison, and *safest* the policy whose worst family is "
-    "least bad. A *trap* is a pair of arms made so that ω-UCB often settles on the worse one.")
+    "least bad. *One family left out* names what one would take then, where that is another policy. A *trap* is a "
+    "pair of arms made so that ω-UCB often settles on the worse one.")
 
 
 def own(folder, name):

@@ -48,15 +48,15 @@ the cells that judged them, are on the ledger's page of the reading site (`make 
 [{LEDGER}]({LEDGER}), and with all that is known of each claim in [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
 
 Statistics, regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs that judge them. Three
-exceptions: those of cost subsidy came with its first results at paper scale; quick runs had been seen when those of
-Budget-UCB and KUBE were written; and what was added or changed after results were seen is told in the claim's
-`history`, for good. The random streams were changed once, on 23 November 2026, and with them some verdicts that
+exceptions: the claims on cost subsidy were written together with its first full results; those on Budget-UCB and KUBE
+after quick runs had been seen; and what was added or changed after results were seen is told in the claim's `history`,
+for good. The random streams were changed once, on 23 November 2026, and with them some verdicts that
 depend on chance.
 
 A *second check* is what else speaks for a verdict. A *counterexample* is an instance that is worked out without
-playing, in rational numbers where that is possible. An *implementation* is a second one, which shares no code with
-what gave the number: for experiments, the policies were compared with it pull for pull, while the statistic itself is
-computed once. *None* says what would have to be written. A *repair* is a changed claim that does hold; it is shown,
+playing, in rational numbers where that is possible. An *implementation* is a second program, written separately: for
+experiments, its policies make the same pulls, while the statistic itself is computed once. *None* means that there is
+no second check; the entry says which one is missing. A *repair* is a changed claim that does hold; it is shown,
 but the claim does not count as reproduced.
 """
 
@@ -170,7 +170,7 @@ def _faults(row, claim):
 
 def report(rows, claims, root):
     """The text of REPRODUCTION.md: a line for each claim and each question of ours, what holds first."""
-    parts = [INTRODUCTION, totals(rows, claims, root, lambda name: f"#{name}"), ""]
+    parts = [INTRODUCTION, _since(rows, root), totals(rows, claims, root, lambda name: f"#{name}"), ""]
     for name, part in rows.groupby("notebook", sort=False):
         lines = sorted(ledger.summary(part, claims).itertuples(), key=lambda line: STANDINGS.index(line.standing))
         ours = [line for line in lines if claims[line.id].ours]
@@ -218,7 +218,7 @@ def results(rows, claims, root):
     names, ours = list(rows.notebook.unique()), sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked} are judged, case by case and reading by reading. "
-             f"{_agreement(rows, root)}[{REPORT}]({REPORT}) has each claim with its verdict, and what speaks for it.\n",
+             f"{_agreement(rows)}[{REPORT}]({REPORT}) has each claim with its verdict, and what speaks for it.\n",
              totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
              findings(root, names)]
     for name in [names[0], *(name for name in chapters(root) if name not in names)][:3]:
@@ -229,22 +229,30 @@ def results(rows, claims, root):
     return "\n".join([*parts, *(["\n### Which policy for which problem\n", table] * bool(table)), ""])
 
 
-def _agreement(rows, root):
-    """How many verdicts more runs confirm, what becomes of the others, and what has changed since; "" without any."""
+def _agreement(rows):
+    """How many verdicts more runs confirm, and what becomes of the others; "" without any."""
     deep = rows[rows.deep != ""]
     other = deep[deep.deep != deep.verdict]
-    undecided = (other.verdict == ledger.UNDECIDED).sum()
-    others = f"Of the other {len(other)}, {undecided} were undecided before. " * bool(len(other))
+    told = (f"A *row* of the ledger is one claim in one setting under one reading. More runs (`make deep`) confirm "
+            f"{len(deep) - len(other)} of the {len(deep)} row{'s' * (len(deep) != 1)} that they cover. ")
+    if len(other):
+        told += f"Of the other {len(other)}, {(other.verdict == ledger.UNDECIDED).sum()} were undecided before. "
     if few := int((other.deep == ledger.UNTESTABLE).sum()):
-        others += f"In {few} row{'s' * (few != 1)} a few runs turn out to decide the mean, which allows no verdict. "
-    changed = "; ".join(title(root, name) for name in deep.notebook.unique() if _changed(root, name))
-    since = ""
-    if changed:
-        since = f"Since those runs, cells that judge none of these rows have changed (chapters: {changed}). "
-    if any(run["results"] != RESULTS for name in deep.notebook.unique() for run in _played(root, name)):
-        since += "Some were played before the last change of results, which [CHANGELOG.md](CHANGELOG.md) tells. "
-    told = f"More runs (`make deep`) confirm {len(deep) - len(other)} of {len(deep)} rows. {others}{since}"
+        told += f"In {few} row{'s' * (few != 1)} they show that a few runs decide the mean, which allows no verdict. "
     return told * bool(len(deep))
+
+
+def _since(rows, root):
+    """What has changed since more runs were played: nothing that judges the rows that they cover, but perhaps more."""
+    names = rows.notebook[rows.deep != ""].unique()
+    changed = "; ".join(title(root, name) for name in names if _changed(root, name))
+    told = ""
+    if changed:
+        told = f"Since more runs were played, cells that judge none of their rows have changed (chapters: {changed}).\n"
+    if any(run["results"] != RESULTS for name in names for run in _played(root, name)):
+        told += ("Some of these runs are of an older version of the library, whose results differ "
+                 "([CHANGELOG.md](CHANGELOG.md)).\n")
+    return told
 
 
 def _changed(root, name):

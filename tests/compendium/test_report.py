@@ -106,13 +106,13 @@ def test_the_verdict_of_more_runs_stands_beside_the_one_that_counts(toys):
     assert list(rows.deep) == ["contradicted", "reproduced", ""] and left_out == []
     assert list(rows.verdict) == ["reproduced", "cannot be tested", "contradicted"]
     assert made_book.main([]) == 0 and made("figures/omega_ucb/ledger.csv") == before
-    assert "More runs (`make deep`) confirm 0 of 2 rows. Of the other 2, 0 were undecided before." in made("README.md")
+    assert "confirm 0 of the 2 rows that they cover. Of the other 2, 0 were undecided before." in made("README.md")
     more_runs("kube", K1=3.0)
-    assert made_book.main([]) == 0 and "confirm 1 of 3 rows." in made("README.md")
+    assert made_book.main([]) == 0 and "confirm 1 of the 3 rows that they cover." in made("README.md")
     file_rows(book("paper", "omega_ucb", O1=Interval(0.9, 0.5, 1.5), O2=0.5).assign(cell=digest(JUDGING)),
               "figures/omega_ucb")
     assert made_book.main([]) == 0
-    assert "confirm 2 of 3 rows. Of the other 1, 1 were undecided before." in made("README.md")
+    assert "confirm 2 of the 3 rows that they cover. Of the other 1, 1 were undecided before." in made("README.md")
 
 
 def test_how_many_runs_would_decide_is_told_by_the_most_that_were_played(toys):
@@ -128,7 +128,7 @@ def test_how_many_runs_would_decide_is_told_by_the_most_that_were_played(toys):
     assert noted(Interval(0.9, 0.8, 0.95)) == rows.note[0]      # more runs have decided
 
 
-def test_the_readme_says_which_chapters_have_changed_since_more_runs(toys):
+def test_the_report_says_which_chapters_have_changed_since_more_runs(toys):
     more_runs("omega_ucb", O1=0.5)
     own = cells.notebook("notebooks/omega_ucb.ipynb")
     for code, results, said in ((own, keys.RESULTS, False), ("another", keys.RESULTS, True), (own, 1, False)):
@@ -136,9 +136,9 @@ def test_the_readme_says_which_chapters_have_changed_since_more_runs(toys):
         record = {"files": {"ledger.csv": {"run": "a", "sha256": ""}}, "runs": {"a": run}}
         Path("figures/deep/omega_ucb/manifest.json").write_text(json.dumps(record))
         assert made_book.main([]) == 0
-        told = "Since those runs, cells that judge none of these rows have changed (chapters: Toys)."
-        assert (told in made("README.md")) == said
-        assert ("before the last change of results" in made("README.md")) == (results != keys.RESULTS)
+        told = "Since more runs were played, cells that judge none of their rows have changed (chapters: Toys)."
+        assert (told in made("REPRODUCTION.md")) == said
+        assert ("an older version of the library" in made("REPRODUCTION.md")) == (results != keys.RESULTS)
 
 
 @pytest.mark.parametrize("change", [{"case": "b"}, {"reading": "median"}, {"region_high": 4.0}, {"statistic": "x"},
@@ -172,8 +172,8 @@ def test_more_runs_may_show_that_too_few_decide_the_mean(toys):
     file_rows(rows, "figures/deep/omega_ucb")
     assert list(made_book.collect(".")[0].deep) == ["cannot be tested", "", ""]     # O2 could not be tested before
     assert made_book.main([]) == 0
-    assert ("confirm 0 of 1 rows. Of the other 1, 0 were undecided before. In 1 row a few runs turn out to decide the "
-            "mean, which allows no verdict.") in made("README.md")
+    assert ("confirm 0 of the 1 row that they cover. Of the other 1, 0 were undecided before. In 1 row they show that "
+            "a few runs decide the mean, which allows no verdict.") in made("README.md")
 
 
 def test_without_the_data_a_deep_run_tells_of_the_rest(toys):
