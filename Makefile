@@ -31,7 +31,7 @@ UNPUBLISHED = $(foreach name,$(NOTEBOOKS),$(if $(wildcard figures/$(name)/manife
   $(if $(and $(wildcard figures/ledger.csv),$(wildcard figures/claims.json),$(wildcard REPRODUCTION.md)),,$(BUILD)/compendium.done)
 COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 
-# Python keeps what it has read, as it does anywhere; where this is off a test run reads everything again in each process.
+# Python keeps its bytecode, whatever the environment says: without it each test process compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 # The last bit of a sum depends on the number of cores and on the widest registers in use: use the same ones everywhere.

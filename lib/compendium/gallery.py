@@ -86,7 +86,8 @@ class Gallery:
     def add(self, name, fig=None, table=None, says=""):
         """File a figure as SVG and PNG and the table behind it as CSV, under `name`.
 
-        A figure that `says` something, in one sentence, is shown with it by the README and REPRODUCTION.md.
+        What a figure `says`, in one sentence, is shown with it on the site's page of results, and in the README if it
+        is one of its three figures.
 
         Returns
         -------

@@ -208,7 +208,15 @@ def _all_fit(values, defaults):
 
 
 def _allowed(value, default):
-    text = f"must be of the type of {default!r}, finite, positive if that is, and not empty if that is not"
+    if isinstance(default, bool | str):
+        text = "must be True or False" if isinstance(default, bool) else "must be a text"
+    elif isinstance(default, numbers.Real):
+        text = f"must be a {'whole' if isinstance(default, int) else 'finite'} number"
+        text += ", above 0" if default > 0 else ", 0 or more" if default == 0 else ""
+        text += f", such as {default!r}"
+    else:
+        text = f"must be a {'dict' if isinstance(default, dict) else 'list'} with values like those of {default!r}"
+        text += ", not empty" * bool(default)
     if isinstance(value, str) and re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", value):
         return f"{text}; this is a text to YAML, write 1.0e-4 and 1.0e+5, not 1e-4 and 1e5"
     return text

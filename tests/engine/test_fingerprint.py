@@ -217,8 +217,20 @@ def imports_another():
     return fractions.translate("x")
 
 
+def imports_what_may_be_missing():
+    try:
+        import there_is_no_such_module as fast
+    except ImportError:
+        return 1
+    return fast.two
+
+
 def test_what_is_imported_inside_of_a_function_counts():
     assert fingerprint.digest(imports_as_it_runs) != fingerprint.digest(imports_another)
+
+
+def test_a_function_may_import_what_is_missing():
+    assert fingerprint.digest(imports_what_may_be_missing) == fingerprint.digest(imports_what_may_be_missing)
 
 
 @cb.index

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -243,6 +244,14 @@ def test_more_workers_than_tasks_and_what_cannot_be_sent_to_them(monkeypatch):
             cb.simulate(*study, 3, n_jobs=2, reduce=lambda runs: (lock, {"spent": runs.spent})[1])
     finally:
         get_reusable_executor().shutdown(wait=True)
+
+
+@pytest.mark.parametrize(("error", "said"), [(pickle.PicklingError("a lock"), "a lock"),
+                                             (pickle.PicklingError(), "PicklingError")])
+def test_what_cannot_be_sent_is_told_also_without_a_cause(error, said):
+    with pytest.raises(ValueError, match=rf"cannot be sent to other processes, .* cannot \({said}\)$"), \
+            importlib.import_module("costbandits.studies.simulate")._stopped(_ for _ in ()):
+        raise error
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at processes in /proc")

@@ -159,6 +159,9 @@ def test_there_is_no_trap_at_log_t(r, c, mu, share):
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: bounds.low_rounds(0.8, 0.4, 2.5), "level = 2.5"), (lambda: bounds.distance(0.8, 0.4, 1.0), "level = 1.0"),
+    (lambda: bounds.distance(0.5, 1.5, 4), r"cost_mean = 1.5: must be in \(0, 1\]"),
+    (lambda: bounds.low_rounds(0.8, 0.0, 1.0), r"cost_mean = 0.0: must be in \(0, 1\]"),
+    (lambda: bounds.low_rounds(1.8, 0.5, 1.0), r"reward_mean = 1.8: must be in \(0, 1\]"),
     (lambda: bounds.errors(1.5, 0.5), "mean = 1.5"), (lambda: bounds.closest(0.5, 0.5, 0), "level = 0"),
     (lambda: bounds.pulls(PLAIN, 1), "tau = 1"), (lambda: bounds.locked_exponent(PLAIN, 0), "a = 0")])
 def test_what_is_refused(make, message):

@@ -416,6 +416,7 @@ TWO = bounds.TwoArms((1, 2), 5)
     (lambda: bounds.worse_of_two(0, 0.5, 0.1), "pulls = 0"),
     (lambda: bounds.worse_of_two(10, 0.5, 0.5), "gap = 0.5: must be below 0.5"),
     (lambda: bounds.worse_of_two(10, "half", 0.1), "mean = 'half'"),
+    (lambda: bounds.worse_of_two(10, 2, 0.1), r"mean = 2: must be a number in \(0, 1\)"),
     (lambda: bounds.TwoArms((1, 2, 3), 10), r"costs = .* of shape \(2,\)"),
     (lambda: bounds.TwoArms((1, 2), 2.5), r"budget = 2.5: must be in \[3, 1000\]"),
     (lambda: bounds.TwoArms((1, 900), 1001), "budget = 1001"),

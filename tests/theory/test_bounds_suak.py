@@ -271,6 +271,13 @@ def test_table_1_by_hand():
         assert table[[name for name in table.index if name.startswith(work)]].item() == pytest.approx(value)
 
 
+def test_table_1_is_infinite_where_a_gap_is_none():
+    at_c = bounds.table_1([0.75, 0.5], [0.5, 0.25], 0.5, 1000).value          # an arm costs c
+    twins = bounds.table_1([0.75, 0.75], [0.25, 0.25], 0.5, 1000).value       # neither would be missed
+    assert np.isinf(at_c).tolist() == [True, False, True, False, True]
+    assert np.isinf(twins).tolist() == [False, False, False, True, False]
+
+
 # ---- a known pair, exactly --------------------------------------------------------------------------
 
 def played(costs, high, low, a, b, omega, held_back):

@@ -9,8 +9,8 @@ from costbandits.analysis import ledger
 from costbandits.analysis.cell import digest
 
 from .. import cells
-from ..outcome import region, value
-from ..project import chapters, heading
+from ..outcome import region, title, value
+from ..project import chapters
 from ..typography import plain, typeset
 
 COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
@@ -26,7 +26,7 @@ class Book:
         self.names = [name for name in chapters(root) if name in set(rows.notebook)]
         summary = ledger.summary(rows, claims).set_index("id")
         self.verdicts, self.standings = summary.verdict, summary.standing
-        self._titles = {name: heading(root, name).partition(":")[0] for name in self.names}
+        self._titles = {name: title(root, name) for name in self.names}
         self._cells = {name: _cells(root, name) for name in self.names}
 
     def title(self, name):

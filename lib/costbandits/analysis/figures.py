@@ -21,7 +21,7 @@ BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 SOLID, DASHED, DOTTED, DENSE, SPARSE, MIXED = "-", *((0, dashes) for dashes in (
     (5, 2), (1, 1.5), (1, 1), (1, 3), (3, 1, 1, 1)))
 
-# label -> (colour, line style). Ours in blue, rivals in the other colours; no two alike in one cast.
+# label -> (colour, line style). No two policies of one cast look alike (ω-UCB and ω-UCB 1/4 are the same policy).
 CASTS = {
     "ω-UCB": (BLUE, SOLID), "ω-UCB 1/4": (BLUE, SOLID), "ω-UCB 1": (BLUE, DASHED),
     "ω*-UCB 1/4": (SKY, SOLID), "ω*-UCB 1": (SKY, DASHED),

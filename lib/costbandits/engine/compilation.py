@@ -1,4 +1,4 @@
-"""What the library needs of Numba beyond its documented interface: all of it stands here.
+"""How compiled code is kept on disk, which rests on private parts of Numba.
 
 Compiled code is kept on disk by Numba, in `__pycache__` or where NUMBA_CACHE_DIR says. Numba takes it for current while
 the file of the function is unchanged. That is too strict, since a reworded comment changes the file, and too lax, since

@@ -166,7 +166,11 @@ def _imported(code, package):
     for at, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":
             level, wanted = steps[at - 2].argval, steps[at - 1].argval
-            module = importlib.import_module("." * level + step.argval, package if level else None)
+            try:
+                module = importlib.import_module("." * level + step.argval, package if level else None)
+            except ImportError:         # the function may be prepared for that
+                found[step.argval] = "cannot be imported"
+                continue
             for name in wanted or ():
                 inner = sys.modules.get(f"{module.__name__}.{name}")
                 found[name] = getattr(module, name, inner)

@@ -245,7 +245,7 @@ _search = tuple(map(nb.typeof, new_search(1)))
 
 @functools.lru_cache(256)
 def lower_of(index: Callable) -> Callable:
-    """A lower bound of a regular index over a block: rewards so far over all its pulls, and all its costs now.
+    """A lower bound of a regular index over a block: the old rewards spread over n + m pulls, the new costs over n.
 
     For any j < m its index after j more pulls is no less: it does not fall in the mean reward nor in t, and does not
     rise in the mean cost nor, at the same means, in n.
@@ -446,8 +446,8 @@ class Run:
             note(self.state, self.record)
         return DONE if now.checkpoint == len(self.ends) else RUNNING
 
-    def search(self) -> tuple[np.record, np.ndarray]:
-        """What `lazy_argmax` begins with: leader 0, a first stride of 1, bounds that have expired."""
+    def search(self) -> tuple[np.record, np.ndarray, np.ndarray]:
+        """What `lazy_argmax` begins with: leader 0, and all other arms still to be evaluated."""
         return new_search(len(self.state.n))
 
     def by_index(self, index: Callable, constant: np.ndarray, params: np.ndarray, lazy: bool,

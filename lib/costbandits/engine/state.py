@@ -24,13 +24,13 @@ class Outcomes(NamedTuple):
     pool: np.ndarray        # (rows, 2)         pairs (reward, cost), leaf by leaf
     at: np.ndarray          # (K,)
     filled: np.ndarray      # (K,)
-    arms: np.ndarray        # (K, 5)            of each position: where in the pool it has a place of its own, its arm,
-    #                                           how many slots have a place there (in row 0), and of rewards and costs
-    #                                           the number of values, or a kind of law
+    arms: np.ndarray        # (K, 5)            columns HOME, ARM, USED, KIND, KIND + 1 of `trees`: row of the
+    #                                           position's own leaf in the pool; its arm; slots with a place in the pool
+    #                                           (row 0 only); number of values of rewards and costs, or a kind of law
     laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if none before it came; parameters
     level: np.ndarray       # (K, D)            of each block on the stack: LEAF * 2**level outcomes; first, how many
     counts: np.ndarray      # (K, 2, D, V)      how often each value occurs in a block; first, in all that was read
-    kept: np.ndarray        # (slots, V + 4)    a node and its first half's counts; a leaf, who reads it, and its place
+    kept: np.ndarray        # (slots, V + 4)    columns NODE, LEFT, READER, PLACE, FIRST, ... of `trees`
     random: np.ndarray      # (5,)              state of the generator, and the key of the replication
 
 

@@ -9,8 +9,8 @@ How many of them fall into the first half of a node is then hypergeometric, and 
 counts. Independent draws are exchangeable, so this is their law, exactly. All that belongs to a node is drawn from a
 generator that begins at (key, arm, node): the outcomes do not depend on who reads them, how far, or in which order.
 
-Other laws fill their leaves by sampling. A law of the reader's own can only be sampled in Python; there a loop has to
-return (`Stacks.sample`).
+Other laws fill their leaves by sampling. A law of the reader's own can only be sampled in Python: the loop returns, and
+`Stacks.read_on` fills the leaves.
 """
 
 import numba as nb

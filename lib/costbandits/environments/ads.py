@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import count, numbers, require
+from ..checks import count, flag, numbers, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -319,7 +319,7 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
     Setting('916_30-34_F_standin', K=7, standin=True)
     """
     _check_rows(rows)
-    require(isinstance(standin, bool | np.bool_), "standin", standin, "must be True or False")
+    flag("standin", standin)
     if standin:
         require(path is None, "path", path, "must be None for a stand-in, which reads no file")
         return _standins(SIZES[rows])

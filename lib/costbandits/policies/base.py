@@ -37,7 +37,7 @@ class Problem:
     known_costs: bool                  # no cost varies
     hard: bool = False                 # the budget may not be exceeded
     linear: object = None              # a `bandits.Linear`: what is known of a linear bandit
-    reward_means: np.ndarray = None    # for policies to compare with, which know everything
+    reward_means: np.ndarray | None = None     # for policies to compare with, which know everything
     rate: float | None = None          # under an anytime budget, the spending per round that may not be exceeded
     horizon: int | None = None         # rounds, where they are what ends a run
 

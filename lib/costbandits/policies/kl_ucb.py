@@ -163,8 +163,8 @@ class KLUCBSC(IndexRule):
     """KL-UCB-SC: sup {x/y : n (kl(r, x) + kl(c, y)) <= L}, L = log t, or log(t/n) for the tuned "KL-UCB-SC+".
 
     kl is the divergence of Bernoulli laws, and outcomes lie in [0, 1]. An arm whose observed costs are all 0 has an
-    infinite index. Of no other is it infinite, but a ratio above exp(650) counts as that. Only the paper's abstract was
-    at hand: L, and what its "tuned variant" changes, are our reading.
+    infinite index. For all other arms it is finite; a ratio above exp(650) is returned as infinite. Only the paper's
+    abstract was at hand: L, and what its "tuned variant" changes, are our reading.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ arms is looked for: arm k's comes first with probability p_k prod_{j<k} (1 - p_j
   one without events. Else all scores are there, with their law, and the best is pulled.
 
 All candidates together come at the rate sum q_k, and the round of the next is drawn at once (`engine.thinning`). The
-leader learns in the meantime; in place of its q there stands a cap, and a candidate of its is one with probability
-q/cap. While q stays below the cap, which is known for whole blocks of pulls, nothing need be drawn.
+leader learns in the meantime; a cap takes the place of its q, and each of its candidates counts with
+probability q/cap. While q stays below the cap, which is known for whole blocks of pulls, nothing need be drawn.
 """
 
 from dataclasses import dataclass

@@ -32,8 +32,8 @@ def pd_bwk(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 class PDBwK(IndexRule):
     """PD-BwK with one resource: (r + rad(r, n)) / (c - rad(c, n)), rad(v, n) = sqrt(g v / n) + g / n.
 
-    Infinite where the denominator is not positive. The index does not depend on t: what it does not know yet, it knows
-    by the constant g from the start.
+    Infinite where the denominator is not positive. The index does not depend on t: g stands for the
+    logarithm of the whole run from the first round on.
 
     The paper has g of the order of log(T K d), for d resources and T rounds, and leaves the factor open. Our readings:
     the factor is 1; d = 1; the price of time, the paper's second resource, is 0; and with a budget B the number of

@@ -156,7 +156,7 @@ def margin_and_width(radii):
 
 @nb.njit(inline="always", error_model="numpy")
 def of_questions(memory, two, c):
-    """What of the budget is for questions alone, when no arm is unsure: nothing with one account."""
+    """What is set aside for pulls of unsure arms while none is unsure; 0 unless there are two accounts."""
     return max(c * memory.N_p - memory.S_p, 0.0) if two else 0.0
 
 
@@ -543,9 +543,9 @@ class SUAK(_Anytime):
     counting : {"skips", "coming", "needed", "printed", "two accounts"}
         What N_p counts besides the pulls of unsure arms: skips at lines 5 and 16; also the coming round; as "skips",
         but line 15 is asked only while an arm is unsure; nothing, as printed. With two accounts, ours, the coming round
-        counts, line 15 is asked only while an arm is unsure, and c N_p - S_p is for questions alone: lines 17 and 26
-        see what else there is. When no arm is unsure, what the questions' account holds above 1 - c is handed over. And
-        the null arm, of cost 0, counts in (7).
+        counts, line 15 is asked only while an arm is unsure, and pulls of unsure arms (*questions*) have an account of
+        their own, c N_p - S_p; lines 17 and 26 may spend only what is not in it. When no arm is unsure, what it holds
+        above 1 - c is handed over. And the null arm, of cost 0, counts in (7).
     order : {"least", "first"}
         Which unsure arm is pulled: the least pulled, or the first.
     reserve : {"log t / omega^2", "log t / 8 omega", "log t / 4 omega"}

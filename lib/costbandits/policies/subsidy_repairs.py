@@ -1,4 +1,4 @@
-"""Cost subsidy, two policies of our own: one keeps a promise that CS-UCB breaks, one is for both sides of the border.
+"""Cost subsidy, two policies of our own: one keeps a promise that CS-UCB breaks, one looks where it pays.
 
 `CSElimination` explores all arms that may matter equally, drops those that do not, and then pulls the cheapest that may
 be good enough; its bounds are `theory.bounds.cost_subsidy.theorem_4_repaired` and `theorem_4_margins`. `CSVOI` weighs
@@ -239,7 +239,7 @@ def value_of_a_look(t, n, reward, cost, reward_sq, cost_sq, problem, params, mem
 
 @dataclass(frozen=True)
 class CSVOI(_Subsidy):
-    """CS-VOI, the value of one more look: for both sides of the border; ours, without a theorem.
+    """CS-VOI, the value of one more look, for a cheap arm just good enough or just not; ours, without a theorem.
 
     Each arm once. Then the default is the arm whose pull is expected to lose least, quality and cost together, with
     Beta(1, 1) posteriors, their differences taken as normal. Another arm is pulled instead if the rounds left, times

@@ -463,7 +463,6 @@ class BTS(ChoiceRule):
 
     naive: bool = False
     rule = staticmethod(bts)
-    loop = staticmethod(bells)
     tuning = Tuning()                                  # a flat optimum
     support = (0.0, 1.0)
 

@@ -62,7 +62,7 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
         Show a bar in a terminal, with this label.
     max_rounds : int, optional
         A run that needs more is an error; up to 2**62. By default 2**62 where a policy plays in blocks, which most do
-        if all rewards and costs have few values, and 10**8 where it plays round by round.
+        if all rewards and costs have few values. Where it plays round by round, 10**8, or the horizon if that is more.
     store : path, optional
         File of finished replications: what it holds is not played again, what it lacks is added.
     reduce : callable, optional
@@ -154,14 +154,14 @@ def _stopped(played):
         yield played
     except pickle.PicklingError as error:
         raise ValueError("policies, bandits, stop or reduce: something in them cannot be sent to other processes, as "
-                         f"locks and open files cannot ({error.__cause__ and _last_line(error.__cause__)})") from error
+                         f"locks and open files cannot ({_last_line(error.__cause__ or error)})") from error
     finally:
         with warnings.catch_warnings(action="ignore"):       # joblib warns that some results are not used
             played.close()
 
 
 def _last_line(error):
-    return str(error).rstrip('"\n').splitlines()[-1].strip()
+    return (str(error).rstrip('"\n').splitlines() or [type(error).__name__])[-1].strip()
 
 
 def _same_shapes(shapes, *results):

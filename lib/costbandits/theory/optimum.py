@@ -65,7 +65,7 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
     """
     given, costs, limit = _instance(values, costs, budget)
     tolerance = number("tolerance", tolerance, 0, 1, "must be in [0, 1]")
-    # In a unit, a power of two, in which the largest value is about 1: differences must not vanish below all numbers.
+    # Scaled by a power of two so that the largest value is about 1: differences of tiny values would underflow to 0.
     values = np.ldexp(given, -np.frexp(given.max())[1])
     plan = _greedy(values, costs, limit)
     fits = costs <= limit

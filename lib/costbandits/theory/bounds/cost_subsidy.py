@@ -76,7 +76,7 @@ def _family_means(theta, p, epsilon):
 
 
 def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
-    """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), in nats; p and q in (0, 1), scalars or arrays.
+    """kl(p, q), the divergence of Bernoulli(p) from Bernoulli(q), in nats; p and q in (0, 1), scalars or arrays.
 
     >>> round(float(divergence(0.25, 0.5)), 4)
     0.1308
@@ -597,8 +597,8 @@ def theorem_4_margins(bandit: Bandit, alpha: float, horizon: int) -> Margins:
     gaps = [-short[good & (costs == cheapest)].min(), *short[~good & (costs < cheapest)]]
     gamma, log_T = max(min(gaps), 0.0), log(T)
     needed = 36 * log_T / gamma**2 + 1 if gamma > 0 else inf
-    quality, dear = np.sum(36 * log_T / short[~good] + short[~good]), np.maximum(costs - cheapest, 0).sum()
-    return Margins(float(quality) + 2 / T, float(dear * needed if dear else 0.0) + 2 / T, float(needed))
+    quality, extra = np.sum(36 * log_T / short[~good] + short[~good]), np.maximum(costs - cheapest, 0).sum()
+    return Margins(float(quality) + 2 / T, float(extra * needed if extra else 0.0) + 2 / T, float(needed))
 
 
 def ucb_two_arms(horizon: int, alpha: float, margin: float) -> float:

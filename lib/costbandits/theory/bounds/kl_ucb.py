@@ -23,6 +23,10 @@ from .omega_ucb import bernoulli_rivals, locked_out
 _GRID = 400         # places at which bounds that leave a choice are tried
 
 
+def _mean(name, value):
+    return number(name, value, 0, 1, "must be in (0, 1]", above=0)
+
+
 def divergence(p: ArrayLike, q: ArrayLike) -> np.ndarray:
     """kl(p, q) = p log(p/q) + (1 - p) log((1 - p)/(1 - q)) of numbers or arrays in [0, 1]; may be infinite.
 
@@ -121,7 +125,7 @@ def low_rounds(reward_mean: float, cost_mean: float, level: float, box: bool = F
     >>> round(low_rounds(0.8, 0.4, level=1.0, box=True), 1) < round(low_rounds(0.8, 0.4, level=1.0), 1)
     True
     """
-    ratio = reward_mean / cost_mean
+    ratio = _mean("reward_mean", reward_mean) / _mean("cost_mean", cost_mean)
     number("level", level, 0, ratio, f"must be above 0 and below the ratio {ratio!r}", above=0)
     y = np.linspace(cost_mean, min(reward_mean / level, 1.0), _GRID)
     of_r, of_c = errors(reward_mean, np.minimum(level * y, 1.0)), errors(1 - cost_mean, 1 - y)
@@ -161,7 +165,7 @@ def distance(reward_mean: float, cost_mean: float, level: float, box: bool = Fal
     >>> [round(value, 3) for value in distance(0.5, 0.5, level=4.0, box=True)]      # kl(1/2, 4/5), kl(1/2, 1/5)
     [0.223, 0.277, 1.109]
     """
-    r, c = number("reward_mean", reward_mean, 0, 1, "must be in [0, 1]"), number("cost_mean", cost_mean, 0, 1, above=0)
+    r, c = number("reward_mean", reward_mean, 0, 1, "must be in [0, 1]"), _mean("cost_mean", cost_mean)
     number("level", level, above=r / c, allowed=f"must be above the arm's ratio {r / c!r}")
     weights = 1.0, 1.0
     if box:

@@ -359,7 +359,7 @@ def worse_of_two(pulls: int, mean: float, gap: float) -> float:
     2.16
     """
     n, gap = count("pulls", pulls), positive("gap", gap)
-    mean = number("mean", mean, allowed="must be a number in (0, 1)")
+    mean = number("mean", mean, allowed="must be a number in (0, 1)", above=0, below=1)
     require(gap < min(mean, 1 - mean), "gap", gap, f"must be below {min(mean, 1 - mean):g}: both means lie in (0, 1)")
     low, high = mean - gap, mean + gap
     kl = low * log(low / high) + (1 - low) * log((1 - low) / (1 - high))

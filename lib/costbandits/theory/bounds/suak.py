@@ -381,7 +381,8 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     loses if an arm of I* is removed; chi the smallest share of an arm in the best mixture; sigma_min and Li et al.'s
     sigma the smallest singular value of the two rows (costs; ones) of I*; delta_drift the smallest |rho_i - c|, null
     arm included; Flajolet and Jaillet's sigma 1 / max mu, and lambda = 1 + 2 kappa. They are not comparable, as the
-    paper says: other models, other constants. Parameters as in `regret`. A row per work: its `model`, and `value`, in
+    paper says: other models, other constants. Infinite where an arm costs c, or where an arm of I* would not be missed.
+    Parameters as in `regret`. A row per work: its `model`, and `value`, in
     units of reward.
 
     >>> table_1([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).value.round().to_numpy()[:2]
@@ -390,22 +391,23 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     rewards, costs, c = _arms(reward_means, cost_means, rate)
     horizon, K, best = count("horizon", horizon), len(rewards), mixture(rewards, costs, c)
     table = bases(rewards, costs, c)
-    gap, delta = table.gap[table.gap > 0].min(), float(np.abs(costs - c).min())
+    gap, delta = table.gap[table.gap > 0].min(), np.abs(costs - c).min()
     support = table.arms[table.optimal].iloc[0]
     rho, alone = np.append(costs, 0.0)[list(support)], np.flatnonzero(best.shares > ROUNDING)
-    removed = best.value - max((mixture(np.delete(rewards, k), np.delete(costs, k), c).value if K > 1 else 0.0)
-                               for k in alone)
+    removed = best.value - np.max([mixture(np.delete(rewards, k), np.delete(costs, k), c).value if K > 1 else 0.0
+                                   for k in alone])
     singular = float(np.linalg.svd(np.array([rho, np.ones(len(rho))]), compute_uv=False).min())
     shares = np.append(best.shares, 1 - best.shares.sum())
     chi, lam, log_t = shares[shares > ROUNDING].min(), 1 + 2 * kappa(rewards, costs), log(horizon)
-    rows = [
-        ("SUAK", "average budget", K * log_t / (delta * gap**2) + K * log_t / delta**2 + 1),
-        ("Bernasconi et al. (2024c)", "replenishable, violations allowed", horizon**0.5),
-        ("Kumar, Kleinberg (2022)", "total budget, drift", K * log_t / (gap**2 * min(delta, c, singular) ** 2)),
-        ("Li et al. (2021)", "total budget", K * log_t / (c**3 * removed**2)
-         + 1 / (c**2 * min(chi, removed) ** 2 * min(1.0, singular) ** 2)),
-        ("Flajolet, Jaillet (2015)", "total budget", K**2 * log_t / delta**3 * (lam**2 / gap + 1 / rewards.max())),
-    ]
+    with np.errstate(divide="ignore"):
+        rows = [
+            ("SUAK", "average budget", K * log_t / (delta * gap**2) + K * log_t / delta**2 + 1),
+            ("Bernasconi et al. (2024c)", "replenishable, violations allowed", horizon**0.5),
+            ("Kumar, Kleinberg (2022)", "total budget, drift", K * log_t / (gap**2 * min(delta, c, singular) ** 2)),
+            ("Li et al. (2021)", "total budget", K * log_t / (c**3 * removed**2)
+             + 1 / (c**2 * min(chi, removed) ** 2 * min(1.0, singular) ** 2)),
+            ("Flajolet, Jaillet (2015)", "total budget", K**2 * log_t / delta**3 * (lam**2 / gap + 1 / rewards.max())),
+        ]
     return pd.DataFrame(rows, columns=["work", "model", "value"])
 
 
