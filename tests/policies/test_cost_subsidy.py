@@ -657,8 +657,9 @@ def test_regrets_of_nonsense(regret):
 
 def test_regrets_of_budgets_want_a_budget():
     runs = by_hand(POLAR, [[1, 1]])
-    for regret in (cb.regret.budgeted, cb.regret.knapsack, cb.regret.anytime):
-        with pytest.raises(ValueError, match=r"stop = Horizon\(rounds=100\): must be an? "):
+    for regret, what in ((cb.regret.budgeted, "Budget or HardBudget"), (cb.regret.knapsack, "a HardBudget"),
+                         (cb.regret.anytime, "an AnytimeBudget")):
+        with pytest.raises(ValueError, match=rf"stop = Horizon\(rounds=100\): must be {what}"):
             regret(runs)
 
 
