@@ -154,6 +154,13 @@ def margin_and_width(radii):
     return radii
 
 
+@nb.njit(error_model="numpy")
+def mixed(k, j, cost_k, cost_j, b, omega, rng):
+    """Lines 27 to 34: j with the chance that spends b in the mean, from omega to 1 - omega; else k."""
+    p = min(max((b - cost_k) / (cost_j - cost_k), omega), 1.0 - omega)
+    return j if rng.random() < p else k
+
+
 @nb.njit(inline="always", error_model="numpy")
 def of_questions(memory, two, c):
     """What is set aside for pulls of unsure arms while none is unsure; 0 unless there are two accounts."""
@@ -205,8 +212,7 @@ def suak(t, spent, n, sums, told, settings, own, rng):
         # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
         cost_j, cost_k = sums[1, j] / n[j], sums[1, k] / n[k] if k < n.size else 0.0
         b = c * t - spent - apart - held_back(under_use, divisor, log_t, omega)
-        p = min(max((b - cost_k) / (cost_j - cost_k), omega), 1.0 - omega)       # lines 27 to 34
-        k = j if rng.random() < p else k
+        k = mixed(k, j, cost_k, cost_j, b, omega, rng)
     return k if k < n.size else NULL_ARM
 
 
@@ -236,6 +242,26 @@ def prospects(end, mean_c, root, c, margin):
         else:
             rest = min(rest, term)
     return rival, rest, sure
+
+
+@nb.njit(error_model="numpy")
+def smallest_term(rival, rest, log_t, n, mean_c, c):
+    """The smallest term of (7): the rival's, unless another's may be below it."""
+    delta = abs(mean_c[rival] - c) - sqrt(1.5 * log_t / n[rival])
+    for k in range(n.size if delta > rest - CLEAR else 0):
+        delta = min(delta, abs(mean_c[k] - c) - sqrt(1.5 * log_t / n[k]))
+    return delta
+
+
+@nb.njit(inline="always", error_model="numpy")
+def after_pull(arm, rival, rest, sure, end, n, sums, mean_r, mean_c, root, c, margin):
+    """Note an arm's pull; `prospects` after it."""
+    outline(arm, n, sums, mean_r, mean_c, root)
+    if arm == rival:
+        return prospects(end, mean_c, root, c, margin)
+    gap = abs(mean_c[arm] - c)
+    until = gap * gap * n[arm] / (1.5 * margin * margin) - CLEAR
+    return rival, min(rest, gap - sqrt(1.5 * end) * root[arm]), min(sure, until)
 
 
 @nb.njit(error_model="numpy")
@@ -307,17 +333,13 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
                 radius = sqrt(width * (log_T if knows_T else log_t))
                 low, high, clear = base(low, high, radius, mean_r, mean_c, root, upper, lower, c)
             if clear:
-                delta = abs(mean_c[rival] - c) - sqrt(1.5 * log_t / n[rival])
-                for k in range(K if delta > rest - CLEAR else 0):
-                    delta = min(delta, abs(mean_c[k] - c) - sqrt(1.5 * log_t / n[k]))
-                delta = min(delta, null_gap)
+                delta = min(smallest_term(rival, rest, log_t, n, mean_c, c), null_gap)
                 omega = delta / (2.0 + delta - c)
                 memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
                 chosen = low
                 if high >= 0:
                     b = c * (t + 1) - spent - apart - held_back(under_use, divisor, log_t, omega)
-                    p = min(max((b - mean_c[low]) / (mean_c[high] - mean_c[low]), omega), 1.0 - omega)
-                    chosen = high if rng.random() < p else low
+                    chosen = mixed(low, high, mean_c[low], mean_c[high], b, omega, rng)
                 chosen, played, pulled = chosen if chosen < K else NULL_ARM, t + 1, -1
             if chosen == ASK:
                 if played > 0:
@@ -345,13 +367,8 @@ def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
                 t, spent, collected = t + 1, spent + cost, collected + reward
                 going = spent < due and t < last and n[arm] < filled[arm]
                 if sure > 0.0:
-                    outline(arm, n, sums, mean_r, mean_c, root)
-                    if arm == rival:
-                        rival, rest, sure = prospects(end, mean_c, root, c, margin)
-                    else:
-                        gap = abs(mean_c[arm] - c)
-                        rest = min(rest, gap - sqrt(1.5 * end) * root[arm])
-                        sure = min(sure, gap * gap * n[arm] / (1.5 * margin * margin) - CLEAR)
+                    rival, rest, sure = after_pull(arm, rival, rest, sure, end, n, sums, mean_r, mean_c, root, c,
+                                                   margin)
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
     if played > 0:
         catch_up(played, pulled, before, n, sums, told, settings, own)

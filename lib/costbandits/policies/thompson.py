@@ -374,11 +374,38 @@ def leap(free, spent, collected, due, arms, race, n, sums, outcomes, rng):
     return 0, spent, collected
 
 
+@nb.njit(error_model="numpy")
+def pull_on(arm, free, spent, collected, due, arms, race, n, sums, outcomes, rng):
+    """Pull an arm up to `free` times, as long as its leaf reaches and its chance is at most the cap.
+
+    Returns what is spent and collected then, and how many pulls that took.
+    """
+    pool, i, done = outcomes.pool, n[arm], 0
+    a, b, c, d = arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm]
+    s, q, cap, N = arms[TILT, arm], arms[CHANCE, arm], race.cap, a + b
+    r, k, rr, kk, row = sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], outcomes.at[arm] + i
+    for j in range(row, row + min(free, outcomes.filled[arm] - i)):
+        x, y = pool[j, 0], pool[j, 1]
+        r, k, rr, kk = r + x, k + y, rr + x * x, kk + y * y
+        spent, collected, done = spent + y, collected + x, done + 1
+        # A fractional outcome becomes a Bernoulli trial.
+        x = x if x == 0.0 or x == 1.0 else 1.0 * (rng.random() < x)
+        y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)
+        if s != 0.0:
+            q *= gain(a, c, N, s, x, y)
+        a, b, c, d, N = a + x, b + (1.0 - x), c + y, d + (1.0 - y), N + 1.0
+        if q > cap or not spent < due:
+            break
+    arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm], arms[CHANCE, arm] = a, b, c, d, q
+    sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm] = r, k, rr, kk
+    n[arm] = i + done
+    return spent, collected, done
+
+
 @compiled_for()
 def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
     """Budgeted Thompson sampling by Chernoff bells: nearly every round pulls the leader, by blocks where possible."""
-    pool, at, filled, kinds, laws, counts = (outcomes.pool, outcomes.at, outcomes.filled, outcomes.arms, outcomes.laws,
-                                             outcomes.counts)
+    filled, kinds, laws, counts = outcomes.filled, outcomes.arms, outcomes.laws, outcomes.counts
     n, sums, now = state
     status, last, lazy = RUNNING, limits.last_round, tuning.lazy * n.size
     t, spent, collected = now.rounds, now.spent, now.reward
@@ -397,32 +424,13 @@ def bells(tuning, arms, race, rung, rng, outcomes, state, record, limits):
                     arm = race.leader
                 if low_rang or race.ring <= t + 1:
                     arm = contest(t + 1, low_rang, arms, race, rung, rng)
-            i = n[arm]
-            if i == filled[arm]:
+            if n[arm] == filled[arm]:
                 if free >= LEAF:
                     done, spent, collected = leap(free, spent, collected, due, arms, race, n, sums, outcomes, rng)
                 if done == 0:
                     read_on(arm, n, sums, outcomes)
             if done == 0:
-                a, b, c, d = arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm]
-                s, q = arms[TILT, arm], arms[CHANCE, arm]
-                r, k, rr, kk, row = sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm], at[arm] + i
-                N, most = a + b, race.cap
-                for j in range(row, row + min(free, filled[arm] - i)):
-                    x, y = pool[j, 0], pool[j, 1]
-                    r, k, rr, kk = r + x, k + y, rr + x * x, kk + y * y
-                    spent, collected, done = spent + y, collected + x, done + 1
-                    # A fractional outcome becomes a Bernoulli trial.
-                    x = x if x == 0.0 or x == 1.0 else 1.0 * (rng.random() < x)
-                    y = y if y == 0.0 or y == 1.0 else 1.0 * (rng.random() < y)
-                    if s != 0.0:
-                        q *= gain(a, c, N, s, x, y)
-                    a, b, c, d, N = a + x, b + (1.0 - x), c + y, d + (1.0 - y), N + 1.0
-                    if q > most or not spent < due:
-                        break
-                arms[A, arm], arms[B, arm], arms[C, arm], arms[D, arm], arms[CHANCE, arm] = a, b, c, d, q
-                sums[0, arm], sums[1, arm], sums[2, arm], sums[3, arm] = r, k, rr, kk
-                n[arm] = i + done
+                spent, collected, done = pull_on(arm, free, spent, collected, due, arms, race, n, sums, outcomes, rng)
             t += done
             if n[arm] == filled[arm]:
                 settle(arm, sums, kinds, laws, counts)
