@@ -77,6 +77,9 @@ def plant(error, folder, *options):
 def main(*words):
     errors = [error for error in planted(ERRORS)
               if not words or any(word in f"{error.file} {error.why}" for word in words)]
+    if not errors:
+        print(f"{' '.join(words)}: must be part of the file or of the reason of a planted error")
+        return 2
     nodes, folders = sorted({node for error in errors for node in error.nodes()}), SimpleQueue()
     began = time.monotonic()
     COMPILED.mkdir(parents=True, exist_ok=True)

@@ -62,13 +62,24 @@ def test_a_fault_of_the_table_is_found(error, fault):
     assert isinstance(error, Error) and any(fault in each for each in faults(error))
 
 
+def tool():
+    """What `make mutants` runs, as a module."""
+    spec = importlib.util.spec_from_file_location("planting", Path(__file__).with_name("__main__.py"))
+    spec.loader.exec_module(planting := importlib.util.module_from_spec(spec))
+    return planting
+
+
+def test_a_word_of_no_error_is_refused(capsys):
+    assert tool().main("no such room") == 2
+    assert capsys.readouterr().out == "no such room: must be part of the file or of the reason of a planted error\n"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("put", "expected"), [
     ("3 * x", "caught"), ("x + x", "MISSED"), ("2 * y", "BROKEN"), ("2 *", "BROKEN"), ("missing.x", "BROKEN")])
 def test_what_becomes_of_an_error(tmp_path, monkeypatch, put, expected):
     """It is caught by a test that fails, not by code that cannot run; the file is as before in the end."""
-    spec = importlib.util.spec_from_file_location("planting", Path(__file__).with_name("__main__.py"))
-    spec.loader.exec_module(planting := importlib.util.module_from_spec(spec))
+    planting = tool()
     monkeypatch.setattr(planting, "COMPILED", tmp_path / "numba")
     for folder in ("numba", "lib", "tests"):
         (tmp_path / folder).mkdir()

@@ -907,7 +907,8 @@ def test_regret_by_hand():
 
 def test_each_regret_belongs_to_its_budget():
     runs = cb.simulate({"k": cb.KnownMeans()}, FIGURE_1, cb.AnytimeBudget(0.5, 50))
-    for regret, message in ((cb.regret.budgeted, "must be Budget or HardBudget"), (cb.regret.knapsack, "must be a HardBudget")):
+    for regret, message in ((cb.regret.budgeted, "must be Budget or HardBudget"),
+                            (cb.regret.knapsack, "must be a HardBudget")):
         with pytest.raises(ValueError, match=rf"stop = AnytimeBudget\(.*{message}"):
             regret(runs)
     with pytest.raises(ValueError, match=r"stop = Budget\(total=5\): must be an AnytimeBudget"):
