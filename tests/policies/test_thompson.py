@@ -170,7 +170,7 @@ def expected(arm, column, outcomes):
 
 @cache
 def faulty():
-    """`contest`, `attend`, `leap`, `pull_on` and `bells` that can make any error; what they call is the module's own."""
+    """`contest`, `attend`, `leap`, `pull_on` and `bells` that can err; what they call is the module's own."""
     parts = thompson.contest, thompson.attend, thompson.leap, thompson.pull_on, thompson.bells
     source = "\n".join(inspect.getsource(part.py_func) for part in parts)
     for fault, (right, wrong) in FAULTS.items():
