@@ -74,9 +74,14 @@ def _named(text):
     return f", section {found[1]}" if found else ""
 
 
+def in_full(text):
+    """A finding as Markdown: numbers as they are read, and powers raised."""
+    return re.sub(r"\^(\d+(?:\.\d+)?)", r"<sup>\1</sup>", typeset(" ".join(text.split())))
+
+
 def in_short(text, least=120):
     """The first sentences of a finding, `least` letters or a little more; its bold beginning, or the first, in bold."""
-    text = SHOWN.sub("", typeset(" ".join(text.split())))
+    text = SHOWN.sub("", in_full(text))
     lead = re.match(r"\*\*(.+?)\*\*", text)
     text = text.replace("**", "")
     sentences = re.split(r"(?<=[.?!])(?<!Fig\.)(?<!Eq\.)(?<! al\.)\s+(?=[A-ZΑ-Ωω\"\d])", text)

@@ -17,7 +17,7 @@ import costbandits
 from compendium import outcome, report
 from compendium.project import chapters, claims
 from compendium.site import __main__ as command
-from compendium.site import architecture, check, ledger, sources
+from compendium.site import architecture, check, ledger, results, sources
 from compendium.site import chapters as pages_of_chapters
 from compendium.site.links import Links
 
@@ -261,15 +261,29 @@ def test_ten_findings_of_all_papers(book):
     assert {re.search(r"notebooks/(\w+)", line)[1] for line in lines} == set(book.names)
 
 
+def with_findings(root, *told):
+    """A tree of one chapter that tells these findings."""
+    (root / "figures/kube").mkdir(parents=True)
+    (root / "notebooks").mkdir()
+    (root / "notebooks/chapters.txt").write_text("kube\n")
+    (root / "notebooks/kube.ipynb").write_text(json.dumps({"cells": [{"source": ["# KUBE: a title"]}]}))
+    (root / "figures/kube/story.json").write_text(json.dumps({"figures": {}, "findings": told}))
+    return root
+
+
 def test_findings_alternate_between_the_halves_of_a_chapter(tmp_path):
-    (tmp_path / "figures/kube").mkdir(parents=True)
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks/kube.ipynb").write_text(json.dumps({"cells": [{"source": ["# KUBE: a title"]}]}))
     told = [f"**Finding {number}.** (section 4.{number})" for number in (1, 2, 3, 4, 5)]
-    (tmp_path / "figures/kube/story.json").write_text(json.dumps({"figures": {}, "findings": told}))
-    lines = outcome.findings(tmp_path, ["kube"], number=4).splitlines()
+    lines = outcome.findings(with_findings(tmp_path, *told), ["kube"], number=4).splitlines()
     assert [re.search(r"Finding (\d)", line)[1] for line in lines] == ["1", "4", "2", "5"]
     assert lines[1] == "1. **Finding 4.** [KUBE, section 4.4](notebooks/kube.ipynb#section-4.4)"
+
+
+def test_a_finding_leads_to_its_section_and_its_powers_are_raised(tmp_path):
+    told = "It is B^0.82 in 10^10 rounds, and 4% in Lemma 2 (section 3) of A^b.\n(section 3.9)", "No section."
+    *_, first, second = results.gallery(with_findings(tmp_path, *told)).splitlines()
+    assert first == ("- It is B<sup>0.82</sup> in 10<sup>10</sup> rounds, and 4 % in Lemma 2 (section 3) of A^b. "
+                     "([section 3.9](notebooks/kube.ipynb#section-3.9))")
+    assert second == "- No section."
 
 
 def test_regions_and_values_as_they_are_read():

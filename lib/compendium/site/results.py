@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from ..outcome import STANDINGS, story, title
+from ..outcome import SHOWN, STANDINGS, in_full, story, title
 from ..project import chapters
-from ..typography import plain, typeset
+from ..typography import plain
 
 
 def glance(book, build):
@@ -39,7 +39,8 @@ def gallery(root):
         figures, found = story(root, name)
         parts.append(f'<a id="results-{name}"></a>\n\n### {title(root, name)}\n\n'
                      f"[Read the chapter](notebooks/{name}.ipynb).\n")
-        parts += [f"- {typeset(' '.join(text.split()))}" for text in found]
+        section = rf" ([section \1](notebooks/{name}.ipynb#section-\1))"
+        parts += [f"- {SHOWN.sub(section, in_full(text))}" for text in found]
         for figure, says in figures.items():
             data = f" · [data (CSV)](figures/{name}/{figure}.csv)" * _there(root, name, figure)
             parts.append(f"\n![{plain(says)}](figures/{name}/{figure}.svg)\n\n"
