@@ -50,8 +50,23 @@ def test_verdict(low, high, expected):
     assert UNIT.verdict(Interval((low + high) / 2, low, high)) == expected
 
 
+@pytest.mark.parametrize(("change", "message"), [
+    ({"region": (1, 0)}, r"region of claim A = \(1, 0\): must be \[low, high\]"),
+    ({"region": [0]}, "region of claim A"), ({"others": None}, "others of claim A = None"),
+    ({"others": {"primary": "x"}}, "none of them 'primary'"), ({"repairs": ["x"]}, "repairs of claim A")])
+def test_a_claim_made_in_code_is_checked_like_one_of_a_file(change, message):
+    with pytest.raises(ValueError, match=message):
+        ledger.Claim(**{"id": "A", "claim": "c", "place": "p", "statistic": "s", "region": (0, 1), "primary": "m",
+                           "others": {}} | change)
+
+
+def test_a_ledger_wants_claims_by_their_ids(claims):
+    with pytest.raises(ValueError, match=r"claims = .*: must be a dict from ids to claims"):
+        ledger.Ledger(list(claims.values()), "quick")
+
+
 def test_what_is_no_number_is_no_verdict(claims):
-    with pytest.raises(ValueError, match=r"claim X1, b = .*must be numbers; what cannot be measured is `untestable`"):
+    with pytest.raises(ValueError, match=r"claim X1, b = .*must be numbers, .*; what cannot be measured is"):
         ledger.Ledger(claims, "paper").judge("X1", "b", Interval(np.nan, np.nan, np.nan), 5)
 
 

@@ -1,5 +1,9 @@
 """Blocks of pulls change nothing: pull for pull a run by blocks is the full scan's, on the same stacks."""
 
+import math
+from dataclasses import dataclass
+
+import numba as nb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -213,6 +217,48 @@ def test_a_broken_promise_is_refused_where_it_made_no_difference():
     assert agree(cb.IndexPolicy(honest, (2.0,), monotone=True, regular=True), bandit, *never([5000]))
     with pytest.raises(ValueError, match=r"policy 'mine' regular = True: at round \d+ "):
         cb.simulate({"mine": cb.IndexPolicy(honest, (2.0,), monotone=True, regular=True)}, bandit, cb.Horizon(5000))
+
+
+@cb.index
+def greedy_from(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return (reward + (math.sqrt(n * math.log(t)) if t < params[0] else 0.0)) / cost if cost > 0 else math.inf
+
+
+@pytest.mark.slow
+def test_a_promise_that_breaks_late_is_refused():
+    """After the 100,000 rounds that are compared with the full scan; and in a replication longer than the first."""
+    bandit = cb.Bandit([B(p) for p in (0.5, 0.505, 0.51, 0.5)], [B(p) for p in (0.5, 0.5, 0.5, 0.505)])
+    late, early = (cb.IndexPolicy(greedy_from, (t,), monotone=True) for t in (1.2e5, 1000))
+    with pytest.raises(ValueError, match=r"policy 'x' monotone = True: at round 1[2-9]\d{4} its index decreases"):
+        cb.simulate({"x": late}, bandit, cb.Budget(1e5))
+
+    def stop(bandit):
+        return cb.Budget(1000 * bandit.cost_means.min())
+
+    assert cb.simulate({"x": early}, cb.instances.bernoulli(5), stop, 8).rounds.max() < 1000
+    with pytest.raises(ValueError, match=r"policy 'x' monotone = True: at round 10\d\d its index decreases"):
+        cb.simulate({"x": early}, cb.instances.bernoulli(5), stop, 9)
+
+
+@nb.njit(LOWER)
+def far_too_high(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
+    return 1e6
+
+
+@dataclass(frozen=True)
+class Bounded(cb.policies.base.IndexRule):
+    """With a bound of its own for a block."""
+
+    until: float = math.inf
+    rule = staticmethod(greedy_from)
+    lower = staticmethod(far_too_high)
+    regular = False
+
+
+def test_a_lower_that_is_too_high_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"policies\['x'\] = Bounded.*: at round \d+ its lower is above its "
+                                         "index within a block"):
+        cb.simulate({"x": Bounded()}, cb.instances.bernoulli(3), cb.Budget(100))
 
 
 # --- the bound

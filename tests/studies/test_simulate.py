@@ -433,3 +433,27 @@ def test_reduced_results_of_another_seed_are_not_paired_on_one_bandit_either():
             for label, seed in (("m", 0), ("c", 1)))
     with pytest.raises(ValueError, match="instances, stop rules or seeds"):
         cb.join(a, b)
+
+
+# ---- equal results ------------------------------------------------------------------------------------
+
+def test_results_are_equal_if_all_numbers_are():
+    def runs(seed=0, **options):
+        return cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(20), 2, seed=seed, **options)
+
+    def kept(seed=0):
+        return runs(seed, reduce=lambda runs: {"regret": cb.regret.budgeted(runs)})
+
+    assert runs() == runs() and runs() != runs(seed=1) and runs() != runs(checkpoints=2) and runs() != kept()
+    assert kept() == kept() and kept() != kept(seed=1)
+
+
+def test_a_stop_rule_that_is_not_called_is_refused():
+    with pytest.raises(ValueError, match=r"stop = .*Budget.*: is a class; call it with its budget or its rounds"):
+        cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget)
+
+
+def test_one_replication_is_not_compared():
+    runs = cb.simulate({"m": cb.MUCB(), "c": cb.CUCB()}, cb.instances.bernoulli(3), cb.Budget(20))
+    with pytest.raises(ValueError, match="replications = 1: must be 2 or more, to be compared"):
+        cb.paired(runs, "m", "c")

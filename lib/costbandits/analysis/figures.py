@@ -72,6 +72,8 @@ def use() -> None:
 def style(label: str) -> dict:
     """Line properties of a policy by its label in the figures, for matplotlib; grey for one that is not ours.
 
+    `cb.figures.POLICIES["mine"] = "#D55E00", "--"` gives one of yours a colour and a line.
+
     >>> cb.figures.style("BTS")
     {'color': '#009E73', 'linestyle': '-'}
     """
@@ -177,6 +179,8 @@ def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int 
         Panels in a row.
     height : float
         Of a panel, in inches.
+    xlabel, ylabel : str
+        Of the axes; say so where x is no share of the budget, or what is shown no regret.
 
     Examples
     --------

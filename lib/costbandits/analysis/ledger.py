@@ -58,6 +58,8 @@ class Claim:
     >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
     >>> claim.verdict(cb.statistics.Interval(0.8, 0.7, 1.1))
     'undecided'
+
+    ValueError if the region is none, or if other readings and repairs are not named as above.
     """
 
     id: str
@@ -71,6 +73,17 @@ class Claim:
     ours: bool = False
     history: tuple[str, ...] = ()
     second_check: tuple[str, str] | None = None
+
+    def __post_init__(self):
+        low, high = _region(self.region)
+        require(low <= high, f"region of claim {self.id}", self.region, "must be [low, high]")
+        object.__setattr__(self, "region", (low, high))
+        others, repairs = self.others, self.repairs
+        require(isinstance(others, dict) and "primary" not in others, f"others of claim {self.id}", others,
+                "must be other readings by their names, none of them 'primary'")
+        require(isinstance(repairs, list | tuple) and set(repairs) <= set(others), f"repairs of claim {self.id}",
+                repairs, f"must be some of {list(others)}")
+        object.__setattr__(self, "repairs", tuple(repairs))
 
     def verdict(self, interval: Interval) -> str:
         """Where the interval lies with respect to the region: REPRODUCED, CONTRADICTED or UNDECIDED."""
@@ -145,17 +158,10 @@ def load(path: str | os.PathLike) -> dict[str, Claim]:
                 f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
         ours = entry.get("ours", False)
         require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
-        low, high = _region(entry["region"])
-        require(low <= high, f"region of claim {id}", entry["region"], "must be [low, high]")
-        others, repairs = entry.get("others") or {}, entry.get("repairs") or []
-        require(isinstance(others, dict) and "primary" not in others, f"others of claim {id}", others,
-                "must be other readings by their names, none of them 'primary'")
-        require(isinstance(repairs, list) and set(repairs) <= set(others), f"repairs of claim {id}", repairs,
-                f"must be some of {list(others)}")
         history = entry.get("history") or []
         require(isinstance(history, list) and all(isinstance(told, str) for told in history), f"history of claim {id}",
                 history, "must be a list of sentences")
-        claims[id] = Claim(id, **{**entry, "region": (low, high), "others": others, "repairs": tuple(repairs),
+        claims[id] = Claim(id, **{**entry, "others": entry.get("others") or {}, "repairs": entry.get("repairs") or (),
                                   "history": tuple(history), "second_check": _second_check(id, entry)})
     return claims
 
@@ -198,6 +204,8 @@ class Ledger:
     """
 
     def __init__(self, claims: dict[str, Claim], scale: str):
+        require(isinstance(claims, dict) and all(isinstance(claim, Claim) for claim in claims.values()), "claims",
+                claims, "must be a dict from ids to claims")
         self.claims, self.scale, self._rows, self._judged = claims, scale, {}, {}
 
     def judge(self, id: str, case: str, interval: Interval | float, replications: int, reading: str = "primary",
@@ -211,7 +219,8 @@ class Ledger:
         if not isinstance(interval, Interval):
             interval = Interval(*(interval,) * 3)
         ends = (interval.estimate, interval.low, interval.high)
-        require(all(map(_real, ends)), name, interval, "must be numbers; what cannot be measured is `untestable`")
+        require(all(map(_real, ends)), name, interval, "must be numbers, one or a cb.statistics.Interval such as "
+                "comparison.ratio; what cannot be measured is `untestable`")
         interval = _as_written(interval)
         require(interval.low <= interval.estimate <= interval.high, name, interval, "must have low <= estimate <= high")
         replications = count(f"{name}, replications", replications)

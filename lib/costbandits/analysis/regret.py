@@ -32,8 +32,8 @@ def budgeted(runs: Runs, against: str = "spent") -> np.ndarray:
     ([9, 1], array([[[0.5]]]))
     """
     require(against in ("spent", "budget"), "against", against, "must be 'spent' or 'budget'")
-    _require_under(runs, Budget, "must be Budget or HardBudget; for runs under another stop rule give cb.paired the "
-                                 "values to compare")
+    _require_under(runs, Budget, "must be Budget or HardBudget; others have regrets of their own (cb.regret.anytime, "
+                                 "cb.regret.cost, ...), which cb.paired takes as values")
     best = np.array([bandit.ratios.max() for bandit in runs.bandits])
     if against == "spent":
         return _over_arms(runs, [b.cost_means * (b.ratios.max() - b.ratios) for b in runs.bandits])

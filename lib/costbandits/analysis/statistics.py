@@ -161,6 +161,7 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
     """
     require(isinstance(runs, Results), "runs", runs, "must be what cb.simulate returns, Runs or Reduced")
     shape = (len(runs.policies), len(runs.replications))
+    require(shape[1] >= 2, "replications", shape[1], "must be 2 or more, to be compared")
     if values is None:
         values = runs["regret"] if isinstance(runs, Reduced) else regret.budgeted(runs)
         values = values if values.shape == shape else values[:, :, -1]

@@ -115,7 +115,8 @@ class AnytimeBudget(_Rounds):
     An arm whose largest cost would exceed that in round t, in floating point, must not be pulled then. A run ends after
     `horizon` rounds, whatever was spent; one too short to pull every arm is played like any other (`Runs.unpulled`).
 
-    `rate`, in (0, 1], is what may be spent per round (c in the paper); `horizon` is T.
+    `rate`, in (0, 1], is what may be spent per round (c in the paper); `horizon` is T. A round may be skipped, that is,
+    nothing pulled: because an arm might exceed the limit, or to save for later ones.
 
     >>> cb.AnytimeBudget(rate=0.25, horizon=1000).total
     250.0

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Results:
-    """What every result of `simulate` knows of its study.
+    """What every result of `simulate` knows of its study. Two are equal if all their numbers are, bit by bit.
 
     Attributes
     ----------
@@ -46,6 +46,18 @@ class Results:
         return (f"{type(self).__name__}: {', '.join(map(str, self.policies))}; "
                 f"{len(self.replications):,} replications, {len(self.fractions)} checkpoints")
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = self._numbers(), other._numbers()
+        return self.policies == other.policies and mine.keys() == theirs.keys() and all(
+            np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine)
+
+    __hash__ = None
+
+    def _numbers(self):
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
     def index(self, label: str) -> int:
         """Position of a policy on the first axis; ValueError if there is none of this label."""
         require(label in self.policies, "policy", label, f"must be one of {self.policies}")
@@ -63,7 +75,7 @@ class Results:
         return pd.Series(values.ravel(), index, name="value").reset_index()
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Runs(Results):
     """Pull counts and totals of every run at every checkpoint.
 
@@ -71,7 +83,8 @@ class Runs(Results):
     ----------
     pulls : int64 array of shape (policy, replication, checkpoint, arm)
     rounds, skips : int64 arrays of shape (policy, replication, checkpoint)
-        Elapsed rounds, skipped ones included; skipped ones alone.
+        Elapsed rounds, skipped ones included; skipped ones alone: rounds without a pull, to save budget. Rounds that
+        are neither pulls nor skips were passed, as part of a policy's mixture.
     spent, reward : float64 arrays of shape (policy, replication, checkpoint)
         What was paid and earned so far, in units of cost and of reward.
     bandits, stops : lists of Bandit and of stop rules, one per replication
@@ -103,7 +116,7 @@ class Runs(Results):
         return (self.pulls == 0).sum(axis=-1)
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Reduced(Results):
     """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...).
 
@@ -125,6 +138,9 @@ class Reduced(Results):
 
     def __repr__(self):
         return f"{super().__repr__()}; of each run: {', '.join(map(str, self.values))}"
+
+    def _numbers(self):
+        return super()._numbers() | {("values", name): value for name, value in self.values.items()}
 
     def __getitem__(self, name):
         require(name in self.values, "value", name, f"must be one of {list(self.values)}")

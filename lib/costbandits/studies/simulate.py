@@ -180,6 +180,7 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
             "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
             f"must be a stop rule ({STOPS}) or a function bandit -> rule")
+    require(not isinstance(stop, type), "stop", stop, "is a class; call it with its budget or its rounds")
     for name, given, argument in (("bandits", bandits, "rng"), ("stop", stop, "the bandit")):
         if callable(given):
             takes_one(name, given, argument)

@@ -41,7 +41,7 @@ class Study:
     max_rounds: int | None
     reduce: object = None
     shuffle: bool = True
-    first: int = 0       # the replication in which promises of user-written policies are checked
+    first: int = 0       # promises of user-written policies are checked in this replication, and 1, 2, 4, ... after it
     arms: int | None = None    # K, once the first instance has shown it
     checked: set = field(default_factory=set, compare=False, repr=False)
 
@@ -176,14 +176,18 @@ class Study:
                                    + self._trouble(status, problem.K, policy, stacks, limit))
             return run
 
-        promised = isinstance(policy, IndexRule) and policy.monotone and not ours(policy.rule)
-        if promised and replication == self.first:
-            self._check_promises(label, policy, problem, play, min(limit - 1, PROBED))
-        return play()
+        promised, since = isinstance(policy, IndexRule) and policy.monotone, replication - self.first
+        if not promised or ours(policy.rule) or since & (since - 1):
+            return play()
+        probe = play(min(limit - 1, PROBED))
+        self._check_promises(label, policy, problem, probe, play)
+        run = play()
+        if run.state.now.rounds > probe.state.now.rounds:
+            self._refuse(label, policy, policy.broken(probe, problem, int(run.state.now.rounds)))
+        return run
 
-    def _check_promises(self, label, policy, problem, play, rounds):
-        run = play(rounds)
-        found = policy.broken(run, problem)
+    def _check_promises(self, label, policy, problem, run, play):
+        found, rounds = policy.broken(run, problem, int(run.state.now.rounds)), run.max_rounds
         if found is None and not np.array_equal(run.state.n, play(rounds, lazy=False).state.n):
             # No index that was evaluated broke its promise, yet pulls differ: bisect for the first round that does.
             low, high = 0, int(run.state.now.rounds)
@@ -192,15 +196,20 @@ class Study:
                 same = np.array_equal(play(middle).state.n, play(middle, lazy=False).state.n)
                 low, high = (middle, high) if same else (low, middle)
             found = "regular" if policy.in_blocks else "monotone", high
+        self._refuse(label, policy, found)
+
+    def _refuse(self, label, policy, found):
         if found is not None:
             name, t = found
+            require(name == "monotone" or policy.regular, f"policies[{label!r}]", policy,
+                    f"at round {t} its lower is above its index within a block of pulls")
             why = {"monotone": "its index decreases while the arm rests",
                    "regular": "within a block of pulls its index falls below what the promise allows"}[name]
             require(False, f"policy {label!r} {name}", True, f"at round {t} {why}: declare {name}=False")
 
     def _trouble(self, status, K, policy, stacks, limit):
-        allowed = (f"max_rounds = {limit}; allow more" if self.max_rounds else
-                   f"{limit:,} rounds; max_rounds allows more")
+        more = "; max_rounds allows more" * (limit < FURTHEST)
+        allowed = f"max_rounds = {limit}; allow more" if self.max_rounds else f"{limit:,} rounds{more}"
         return {
             engine.LAST_ROUND: f"the run did not end within {allowed}{_one_by_one(policy, stacks)}",
             engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
@@ -226,7 +235,8 @@ class Study:
 
 def _one_by_one(policy, stacks):
     """Why a run plays its rounds one by one, as the end of a sentence; an empty text where it does not."""
-    why = (f"{type(policy).__name__} does not pull in blocks" if not policy.in_blocks else
+    unbounded = ": its index is neither declared regular nor has it a lower" * isinstance(policy, IndexRule)
+    why = (f"{type(policy).__name__} does not pull in blocks{unbounded}" if not policy.in_blocks else
            "these outcomes have too many values to be counted" if not stacks.counted else
            "some outcomes are below 0" if stacks.negative else "")
     return f" (rounds are played one by one, for {why})" if why else ""
