@@ -277,3 +277,12 @@ def test_a_warning_comes_once_and_from_no_worker(policy, bandit, stop, message, 
     with pytest.warns(UserWarning, match=message) as told, joblib.parallel_config(backend="loky"):
         cb.simulate({"p": policy}, bandit, stop, 4, n_jobs=2)
     assert len(told) == 1 and capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("made", "missing"), [
+    (cb.CSUCB, "alpha"), (cb.CSETC, "alpha"), (cb.CSTS, "alpha"), (cb.CSElimination, "alpha"), (cb.CSVOI, "alpha"),
+    (cb.AnytimeBudget, "rate")])
+def test_what_has_no_good_default_must_be_given(made, missing):
+    """Not the value of a class above it, which its own check would refuse."""
+    with pytest.raises(TypeError, match=f"missing .*{missing}"):
+        made()

@@ -1,6 +1,6 @@
 """When a run ends, and what it may never spend."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -122,8 +122,8 @@ class AnytimeBudget(_Rounds):
     250.0
     """
 
-    rate: float
-    horizon: int
+    rate: float = field()          # without the default of a rule that has none
+    horizon: int = field()
 
     def __post_init__(self):
         allowed = "must be a number in (0, 1]"

@@ -11,7 +11,7 @@ feasible ones, whose score is at least 1 - alpha times the largest. What the pap
 `PairwiseElimination` is of a later paper.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, inf, log, sqrt
 from typing import NamedTuple
 
@@ -389,6 +389,7 @@ class _Subsidy(Policy):
     support = (0.0, 1.0)
     in_blocks = True
     # Where it has no such field: every arm is good enough, one sweep, known costs.
+    # Of who has no such parameter; a class that has one without a default says field().
     alpha, exploration_pulls, costs, posterior = 1.0, 1, "known", None
     pessimistic = once = False
 
@@ -436,7 +437,7 @@ class CSUCB(_Subsidy):
     CSUCB(alpha=0.1, costs='known')
     """
 
-    alpha: float
+    alpha: float = field()
     costs: str = "known"
 
 
@@ -465,7 +466,7 @@ class CSTS(_Subsidy):
     CSTS(alpha=0.1, posterior='gaussian', costs='known', naive=False)
     """
 
-    alpha: float
+    alpha: float = field()
     posterior: str = "beta"
     costs: str = "known"
     naive: bool = False
@@ -505,7 +506,7 @@ class CSETC(_Subsidy):
     CSETC(alpha=0.1, exploration_pulls=50, costs='known')
     """
 
-    alpha: float
+    alpha: float = field()
     exploration_pulls: int | None = None
     costs: str = "known"
     pessimistic = True
@@ -528,7 +529,7 @@ class CommitOnce(_InSpells):
     CommitOnce(alpha=0.1, exploration_pulls=None)
     """
 
-    alpha: float
+    alpha: float = field()
     exploration_pulls: int | None = None
     once = True
 
@@ -561,4 +562,4 @@ class PairwiseElimination(_InSpells):
     PairwiseElimination(alpha=0.1)
     """
 
-    alpha: float
+    alpha: float = field()

@@ -5,7 +5,7 @@ be good enough; its bounds are `theory.bounds.cost_subsidy.theorem_4_repaired` a
 what a pull is expected to lose against what may be learned from it; nothing is proved of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, erfc, exp, inf, log, pi, sqrt
 
 import numba as nb
@@ -134,7 +134,7 @@ class CSElimination(_Subsidy):
     array([999996193,      3807])
     """
 
-    alpha: float
+    alpha: float = field()
     delta: float = inf
 
     def __post_init__(self):
@@ -254,7 +254,7 @@ class CSVOI(_Subsidy):
     CSVOI(alpha=0.1)
     """
 
-    alpha: float
+    alpha: float = field()
     rule = staticmethod(value_of_a_look)
     in_blocks = False
 
