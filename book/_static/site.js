@@ -25,13 +25,23 @@ document.addEventListener("DOMContentLoaded", () => {
     image.replaceWith(link);
     link.append(image);
   }
+  for (const side of ["primary", "secondary"]) {      // the theme listens to the first of each, in the hidden header
+    const [first, ...others] = document.querySelectorAll(`.${side}-toggle`);
+    for (const button of others) button.addEventListener("click", () => first.click());
+  }
+  for (const dialog of document.querySelectorAll("dialog"))      // a place on this page is seen once the menu is shut
+    dialog.addEventListener("click", event => event.target.closest("a[href^='#']") && dialog.close());
   const reach = () => {
     const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!place) return;
     const below = (place.closest("p") || place).nextElementSibling;
-    for (const each of [place.closest("details"), below]) if (each && each.tagName === "DETAILS") each.open = true;
+    for (const each of [place.closest("details"), place.querySelector(":scope > details"), below])
+      if (each && each.tagName === "DETAILS") each.open = true;
     place.scrollIntoView();
   };
+  const root = document.documentElement;      // paper is light
+  addEventListener("beforeprint", () => { root.dataset.screen = root.dataset.theme; root.dataset.theme = "light"; });
+  addEventListener("afterprint", () => { root.dataset.theme = root.dataset.screen; });
   addEventListener("hashchange", reach);
   if (location.hash) reach();
 });

@@ -335,7 +335,8 @@ def visit(browser, site):
 
 
 PAGES = ("index", "ledger", "contradicted", "results", "glossary", "bibliography", "api/policies", "ARCHITECTURE",
-         "CONTRIBUTING", "claims/kube", "benchmarks/SCALING", *(f"notebooks/{name}" for name in NAMES))
+         "CONTRIBUTING", "claims/kube", "data/README", "genindex", "benchmarks/SCALING",
+         *(f"notebooks/{name}" for name in NAMES))
 
 
 @pytest.mark.slow
@@ -344,6 +345,45 @@ PAGES = ("index", "ledger", "contradicted", "results", "glossary", "bibliography
 def test_a_page_fits_on_a_phone_and_complains_of_nothing(visit, name):
     page = visit(f"{name}.html", width=390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize(("side", "width"), [("primary", 390), ("secondary", 390), ("secondary", 1100)])
+def test_the_menus_open_where_there_is_no_room_for_them(visit, side, width):
+    page = visit("notebooks/kube.html", width=width)
+    page.click(f".{side}-toggle:visible")
+    assert page.locator("dialog[open] a:visible").count() > 5
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_on_a_phone_a_formula_begins_at_its_beginning(visit):
+    page = visit("notebooks/kube.html", width=390)
+    cut = """each => each.map(box => box.querySelector("math").getBoundingClientRect().left
+                                     - box.getBoundingClientRect().left).filter(left => left < -1)"""
+    assert page.locator("div.math:has(math):visible").count() > 5
+    assert page.locator("div.math:has(math):visible").evaluate_all(cut) == []
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_cell_that_judged_a_row_is_open_where_the_row_leads(visit):
+    page = visit("ledger.html")
+    where = page.locator("table.ledger a[href*='kube.html#cell']").first.get_attribute("href")
+    page = visit(where)
+    assert page.locator(f"[id='{where.partition('#')[2]}'] details").first.get_attribute("open") is not None
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_of_a_chapter_is_left_in_the_form_it_is_written_in(visit, name):
+    page = visit(f"notebooks/{name}.html")
+    text = page.evaluate("""() => { const all = document.querySelector("article").cloneNode(true);
+        all.querySelectorAll("pre, code, math, script, .cell_output").forEach(each => each.remove());
+        return all.textContent; }""")
+    assert re.findall(r"\$[^$]{1,60}\$|\]\([^)]{1,60}\)", text) == []
 
 
 @pytest.mark.slow

@@ -14,6 +14,9 @@ from ..typography import plain
 # JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
 DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
 
+# What MyST is to read inside of a `details` stands between blank lines.
+OPENED, FOLDED = re.compile(r"(</summary>)\s*"), re.compile(r"\s*(</details>)")
+
 
 def chapter(root, name, build, links):
     """The notebook of a chapter as the site shows it, as JSON.
@@ -29,6 +32,7 @@ def chapter(root, name, build, links):
              if page == f"claims/{name}.md" and id != name}
 
     def prose(text):
+        text = FOLDED.sub(r"\n\n\1", OPENED.sub(r"\1\n\n", text))
         text = sections.to_claims(sections.linked(text, known), pages)
         return DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(text, f"notebooks/{name}.ipynb"))
 
