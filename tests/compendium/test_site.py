@@ -388,6 +388,15 @@ def test_no_text_of_a_chapter_is_left_in_the_form_it_is_written_in(visit, name):
 
 @pytest.mark.slow
 @pytest.mark.browser
+def test_words_of_a_table_begin_at_the_left_and_numbers_end_at_the_right(visit):
+    cells = visit("notebooks/kube.html").locator(".cell_output table td")
+    told = cells.evaluate_all("each => each.map(cell => [cell.textContent, getComputedStyle(cell).textAlign])")
+    assert {side for text, side in told if re.fullmatch(r"[\d.,]+", text)} == {"right"}
+    assert {side for text, side in told if text == "reproduced"} == {"left"}
+
+
+@pytest.mark.slow
+@pytest.mark.browser
 def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
     page = visit("ledger.html")
 
