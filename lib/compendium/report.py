@@ -50,8 +50,9 @@ the cells that judged them, are on the ledger's page of the reading site (`make 
 Statistics, regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs that judge them. Three
 exceptions: the claims on cost subsidy were written together with its first full results; those on Budget-UCB and KUBE
 after quick runs had been seen; and what was added or changed after results were seen is told in the claim's `history`,
-for good. The random streams were changed once, on 23 November 2026, and with them some verdicts that
-depend on chance.
+for good. That a repair does not count was decided after runs, on 22 November 2026; before, it counted as a reading.
+The questions on policies of our own were written after trial runs. The random streams were changed once, on 23
+November 2026, and with them some verdicts that depend on chance.
 
 A *second check* is what else speaks for a verdict. A *counterexample* is an instance that is worked out without
 playing, in rational numbers where that is possible. An *implementation* is a second program, written separately: for
