@@ -234,8 +234,10 @@ def _agreement(rows):
     """How many verdicts more runs confirm, and what becomes of the others; "" without any."""
     deep = rows[rows.deep != ""]
     other = deep[deep.deep != deep.verdict]
+    reversed_ = int(other[["verdict", "deep"]].isin([ledger.REPRODUCED, ledger.CONTRADICTED]).all(axis=1).sum())
     told = (f"A *row* of the ledger is one claim in one setting under one reading. More runs (`make deep`) confirm "
-            f"{len(deep) - len(other)} of the {len(deep)} row{'s' * (len(deep) != 1)} that they cover. ")
+            f"{len(deep) - len(other)} of the {len(deep)} row{'s' * (len(deep) != 1)} that they cover, "
+            f"and reverse {reversed_ or 'none'}. ")
     if len(other):
         told += f"Of the other {len(other)}, {(other.verdict == ledger.UNDECIDED).sum()} were undecided before. "
     if few := int((other.deep == ledger.UNTESTABLE).sum()):
