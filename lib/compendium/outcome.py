@@ -74,6 +74,11 @@ def _named(text):
     return f", section {found[1]}" if found else ""
 
 
+def looked_at(rows, claims):
+    """For how many claims of the papers something was changed or added after results were seen."""
+    return sum(bool(claims[id].history) and not claims[id].ours for id in rows.id.unique())
+
+
 def in_full(text):
     """A finding as Markdown: numbers as they are read, and powers raised."""
     return re.sub(r"\^(\d+(?:\.\d+)?)", r"<sup>\1</sup>", typeset(" ".join(text.split())))

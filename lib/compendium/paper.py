@@ -75,7 +75,8 @@ def judged(rows, claims):
     papers = ledger.summary(rows[~rows.id.isin(ours)], claims)
     standing = papers.standing.value_counts()
     checks = [claims[id].second_check for id in papers.id[papers.standing == ledger.CONTRADICTED]]
-    return {"claims": str(len(papers)), "questions": str(len(ours)), "rows": str(len(rows)),
+    return {"claims": str(len(papers)), "changed": str(outcome.looked_at(rows, claims)),
+            "questions": str(len(ours)), "rows": str(len(rows)),
             "reproduced": str(standing.get(ledger.REPRODUCED, 0)),
             "contradicted": str(standing.get(ledger.CONTRADICTED, 0)),
             "counterexamples": str(sum(bool(each) and each[0] == "counterexample" for each in checks))}

@@ -23,7 +23,7 @@ from costbandits.checks import require
 from costbandits.studies.keys import RESULTS
 
 from . import cells, paper, publication
-from .outcome import STANDINGS, choices, cover, findings, own, region, title, totals, value
+from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of
 from .typography import plain
@@ -218,8 +218,12 @@ def results(rows, claims, root):
     """What the README says of results: totals, findings, three figures, and which policy for which problem."""
     names, ours = list(rows.notebook.unique()), sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
+    changed = looked_at(rows, claims)
+    later = (f"For {changed} of the claims something was changed or added after a first look; the `history` of each "
+             "says what, and why. ") * bool(changed)
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked} are judged, case by case and reading by reading. "
-             f"{_agreement(rows)}[{REPORT}]({REPORT}) has each claim with its verdict, and what speaks for it.\n",
+             f"{later}{_agreement(rows)}"
+             f"[{REPORT}]({REPORT}) has each claim with its verdict, and what speaks for it.\n",
              totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
              findings(root, names)]
     for name in [names[0], *(name for name in chapters(root) if name not in names)][:3]:

@@ -303,6 +303,12 @@ def test_what_was_checked_twice_is_told(toys):
     assert list(ledger.read("figures/ledger.csv").second_check) == ["none", "", "counterexample"]
 
 
+def test_claims_that_were_changed_after_a_look_are_counted_without_our_own_questions(toys):
+    assert made_book.main([]) == 0 and "first look" not in made("README.md")
+    write_claims(O1={"history": ["Region wider."]}, O2={"ours": True, "history": ["Added."]})
+    assert made_book.main([]) == 0 and "For 1 of the claims something was changed or added" in made("README.md")
+
+
 def test_each_claim_is_written_with_all_that_is_known_of_it(toys):
     write_claims(O2={"ours": True, "history": ["Added."], "region": [0.0, float("inf")]}, K1={"repairs": ["median"]})
     file_rows(book("paper", "omega_ucb", O1=0.5), "figures/omega_ucb")

@@ -53,13 +53,16 @@ class Claim:
         without playing. "implementation": a second one, which shares no code with what gave the number. Where: the
         test. Or "none", and what would have to be written.
 
+    Raises
+    ------
+    ValueError
+        If the region is none, or if other readings and repairs are not named as above.
+
     Examples
     --------
     >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
     >>> claim.verdict(cb.statistics.Interval(0.8, 0.7, 1.1))
     'undecided'
-
-    ValueError if the region is none, or if other readings and repairs are not named as above.
     """
 
     id: str
