@@ -17,6 +17,8 @@ document.addEventListener("DOMContentLoaded", () => {
     (document.querySelector(".article-header-buttons") || document.querySelector("main")).prepend(button);
     set(before === "shown");
   }
+  for (const each of document.querySelectorAll("td code"))      // a short name in a table stays in one piece
+    each.classList.toggle("name", each.textContent.length <= 24);
   for (const each of document.querySelectorAll(".cell_output table td"))      // numbers stay at the right
     each.classList.toggle("words", /\p{L}{3}/u.test(each.textContent));
   for (const image of document.querySelectorAll(".bd-article img")) {      // a click shows a picture alone

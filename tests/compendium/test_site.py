@@ -388,6 +388,14 @@ def test_no_text_of_a_chapter_is_left_in_the_form_it_is_written_in(visit, name):
 
 @pytest.mark.slow
 @pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_short_name_in_a_table_stays_in_one_piece(visit, width):
+    names = visit("library.html", width=width).locator("td code")
+    assert set(names.evaluate_all("each => each.map(name => name.getClientRects().length)")) == {1}
+
+
+@pytest.mark.slow
+@pytest.mark.browser
 def test_words_of_a_table_begin_at_the_left_and_numbers_end_at_the_right(visit):
     cells = visit("notebooks/kube.html").locator(".cell_output table td")
     told = cells.evaluate_all("each => each.map(cell => [cell.textContent, getComputedStyle(cell).textAlign])")
