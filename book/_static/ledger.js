@@ -1,8 +1,10 @@
 // Filters and sorts the rows of the ledger; what is chosen stands in the address.
+const LETTERS = {α: "alpha", γ: "gamma", δ: "delta", ε: "epsilon", κ: "kappa", λ: "lambda", μ: "mu", ρ: "rho", τ: "tau", ω: "omega"};
+const named = text => text.toLowerCase().replace(/[α-ω]/g, letter => LETTERS[letter] || letter);      // rho finds ρ, ρ too
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector(".ledger-filter"), count = document.querySelector(".ledger-count");
   const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger th")];
-  const rows = [...body.rows].map(row => ({row, data: row.dataset, words: row.textContent.toLowerCase()}));
+  const rows = [...body.rows].map(row => ({row, data: row.dataset, words: named(row.textContent)}));
   const state = new URLSearchParams(location.hash.slice(1));
   for (const key of ["paper", "verdict", "reading", "claim"]) {
     const values = [...new Set(rows.map(each => each.data[key]))];
@@ -16,7 +18,7 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const field of form.elements) field.value = state.get(field.name) || "";
   function show() {
     const chosen = [...form.elements].filter(field => field.value);
-    const parts = words.value.toLowerCase().split(/\s+/);
+    const parts = named(words.value).split(/\s+/);
     for (const each of rows)
       each.row.hidden = !chosen.every(field => field === words || each.data[field.name] === field.value)
         || !parts.every(part => each.words.includes(part));

@@ -4,6 +4,9 @@ import html
 import re
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+GREEK = {"alpha": "α", "gamma": "γ", "delta": "δ", "eps": "ε", "epsilon": "ε", "Epsilon": "ε", "kappa": "κ",
+         "lambda": "λ", "mu": "μ", "rho": "ρ", "tau": "τ", "omega": "ω"}
+NAMED = re.compile(rf"(?<![\w.])({'|'.join(GREEK)})(?![A-Za-z0-9])")
 
 
 def plain(text):
@@ -17,8 +20,9 @@ def escaped(text):
 
 
 def typeset(text):
-    """Numbers as they are read: 1,340 for 1.34e+03, 3.6·10⁹ for 3.6e+09, and 33 % for 33%."""
-    return re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-]\d\d)\b", _power, text))
+    """Numbers and symbols as they are read: 1,340 for 1.34e+03, 3.6·10⁹ for 3.6e+09, 33 % for 33%, ρ for rho."""
+    numbers = re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-]\d\d)\b", _power, text))
+    return NAMED.sub(lambda found: GREEK[found[0]], numbers)
 
 
 def _power(found):

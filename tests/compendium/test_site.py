@@ -419,6 +419,11 @@ def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
     assert 0 < shown(again).count() == shown(page).count() < (book.rows.verdict == "contradicted").sum()
     runs = [int(text.replace(",", "")) for text in shown(again).locator("td:nth-child(9)").all_inner_texts()]
     assert runs == sorted(runs) and len(set(runs)) > 1
+    named = []
+    for symbol in ("rho", "ρ"):
+        page.fill("input[name=words]", symbol)
+        named.append(shown(page).all_inner_texts())
+    assert named[0] == named[1] and named[0]
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def _line(book, row):
     links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
     kind = "ours" if claim.ours else "the paper's"
     told = [escape(book.title(row.notebook)), f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>',
-            row.verdict, escape(typeset(row.claim)), escape(row.case), escape(row.reading), escape(value(row)),
+            row.verdict, *(escape(typeset(text)) for text in (row.claim, row.case, row.reading)), escape(value(row)),
             region(*claim.region), f"{row.replications:,}", escape(row.deep), " ".join(links),
             escape(typeset(_note(row)))]
     classes = {2: f"v-{row.verdict.split()[0]}", 6: "number", 7: "number", 8: "number"}
