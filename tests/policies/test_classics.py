@@ -9,6 +9,7 @@ from reference import digest, in_plain_python
 
 import costbandits as cb
 from costbandits.engine import loops as engine
+from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import new_record
 from costbandits.engine.thinning import CLOCK, look_ahead
 from costbandits.policies import classics
@@ -156,3 +157,13 @@ def test_what_they_need():
     for policy in (MEAN[0], RATIO[0]):
         with pytest.raises(ValueError, match="a hard budget"):
             policy.check(Problem(2, np.ones(2), 10.0, True, hard=True))
+
+
+@pytest.mark.parametrize("policy", [MEAN[0], RATIO[0]])
+@pytest.mark.parametrize("values", [(-100.0, 101.0), (-1.0, 1.2)])
+def test_where_costs_can_be_negative_a_run_ends_when_the_budget_is_first_reached(policy, values):
+    odd, budget = cb.Bandit([cb.Bernoulli(0.5)], [cb.Discrete(values, (0.5, 0.5))]), 20 * values[1]
+    rounds = cb.simulate({"p": policy}, odd, cb.Budget(budget), replications=20).rounds[0, :, -1]
+    for replication, ended in enumerate(rounds.tolist()):
+        spent = np.cumsum(Stacks(odd, 0, replication, [0]).pairs(0, ended)[:, 1])
+        assert spent[-1] >= budget * (1 - 1e-9) and (spent[:-1] < budget * (1 - 1e-9)).all()

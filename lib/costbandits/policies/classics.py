@@ -293,7 +293,10 @@ def by_exploring(value, room, often, least, clock, rng, outcomes, state, record,
 
 
 class _Greedy(ChoiceRule):
-    """Played by `by_exploring` with what the rule compares, `compared`; the rule itself is the definition."""
+    """Played by `by_exploring` with what the rule compares, `compared`; the rule itself is the definition.
+
+    The library never plays the definition: tests/policies/test_classics.py compares both.
+    """
 
     in_blocks = True
 
@@ -389,5 +392,5 @@ class EpsilonGreedy(_Greedy):
         return self.c * K / (self.d * self.d)
 
     def _least(self, laws):
-        """The smallest reward of each position."""
-        return np.array([reward.support[0] for reward, _ in laws], float)
+        """The smallest reward of each position; no bound where spending can fall, so that pulls are made one by one."""
+        return np.array([reward.support[0] if cost.support[0] >= 0 else -inf for reward, cost in laws], float)
