@@ -1,5 +1,6 @@
 """What a reader's own policy, law or family gets wrong is said in plain words, when the cell is run."""
 
+import dataclasses
 import functools
 import inspect
 import random
@@ -448,3 +449,38 @@ def test_a_rule_divides_as_numpy_does():
     with np.errstate(all="ignore"):
         assert divides(*[np.int64(3)] * 2, *[np.float64(1.0)] * 5, np.empty(0)) == np.inf
         assert np.int64(1) // np.int64(0) == np.int64(1) % np.int64(0) == 0
+
+
+@cb.index
+def weighs(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return params[0] * n
+
+
+@dataclasses.dataclass
+class Changeable(cb.policies.base.IndexRule):
+    """A policy of one's own whose field can be changed."""
+
+    weight: float
+    rule = staticmethod(weighs)
+    monotone = regular = False
+
+
+class OfAList(cb.policies.base.IndexRule):
+    """A policy of one's own that keeps its parameters in a list."""
+
+    rule = staticmethod(weighs)
+    monotone = regular = False
+
+    def __init__(self, params):
+        self.params = params
+
+
+@pytest.mark.parametrize("make", [
+    lambda weight: cb.IndexPolicy(weighs, (weight,)), Changeable, lambda weight: OfAList([weight])])
+def test_a_policy_that_was_changed_plays_as_a_new_one(make, tmp_path):
+    study = {"bandits": cb.instances.bernoulli(3), "stop": cb.Budget(30), "store": tmp_path / "store.sqlite"}
+    changed, new = make(-5.0), make(5.0)
+    before = cb.simulate({"p": changed}, **study)
+    vars(changed).update({name: value for name, value in vars(new).items() if name in ("params", "weight")})
+    after = cb.simulate({"p": changed}, **study)
+    assert after == cb.simulate({"p": new}, **study) == cb.simulate({"p": new}, **{**study, "store": None}) != before

@@ -131,6 +131,7 @@ def require_policies(policies: dict) -> None:
             hint = "; a rule under @cb.index becomes one by cb.IndexPolicy(rule), under @cb.choose by cb.ChoosePolicy"
         require(isinstance(policy, Policy), f"policies[{label!r}]", policy, f"must be a policy{hint}")
         require_current(label, getattr(policy, "rule", None))
+        vars(policy).pop("parameters", None)        # its fields may have been changed since it last played
 
 
 def require_known_costs(policy: "Policy", problem: Problem) -> None:
@@ -180,7 +181,7 @@ class Policy:
     @functools.cached_property
     def parameters(self) -> np.ndarray:
         """The rule's parameters as an array: `params` where the policy has been given some, else its fields."""
-        return _floats(astuple(self)) if is_dataclass(self) else getattr(self, "params", np.empty(0))
+        return _floats(astuple(self)) if is_dataclass(self) else np.asarray(getattr(self, "params", ()), float)
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError if the policy cannot play; asked before anyone has pulled an arm."""
