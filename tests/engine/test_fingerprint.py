@@ -2,7 +2,9 @@
 
 import fnmatch
 import functools
+import importlib.metadata
 import re
+import sys
 import types
 from collections import deque
 from fractions import Fraction
@@ -331,3 +333,35 @@ def test_a_global_counts_where_it_is_read_and_not_where_an_attribute_has_its_nam
     monkeypatch.setitem(globals(), "UNRELATED", 2)
     after = [fingerprint.digest(function) for function in (reads_an_attribute, reads_the_global)]
     assert before[0] == after[0] and before[1] != after[1]
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """A package in somebody's site-packages, of a version to be set."""
+    module = types.ModuleType("somebodys")
+    exec("def kept(runs):\n    return {'x': runs.spent}\n", vars(module))
+    module.__file__ = "/home/reader/lib/python3/site-packages/somebodys/__init__.py"
+    monkeypatch.setitem(sys.modules, "somebodys", module)
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: {"somebodys": ["its-name", "its-name"]})
+
+    def digest(version):
+        monkeypatch.setattr(importlib.metadata, "version", {"its-name": version}.get)
+        for cached in (fingerprint._known, fingerprint._named):
+            cached.cache_clear()
+        return fingerprint.digest(module.kept), fingerprint.digest(module), fingerprint.digest(lambda runs: module.kept)
+    yield digest
+    for cached in (fingerprint._known, fingerprint._named):
+        cached.cache_clear()
+
+
+def test_an_installed_package_is_known_by_its_version(installed):
+    assert installed("1.0") == installed("1.0")
+    assert all(one != two for one, two in zip(installed("1.0"), installed("1.1"), strict=True))
+
+
+@pytest.mark.parametrize("folder", ["/usr/lib/python3/dist-packages", "/home/reader/.local/lib/python3/site-packages"])
+def test_a_package_outside_of_the_environment_is_installed_too(monkeypatch, folder):
+    monkeypatch.setitem(sys.modules, "elsewhere", types.SimpleNamespace(__file__=f"{folder}/elsewhere.py"))
+    assert fingerprint._known("elsewhere.inner")
+    monkeypatch.setitem(sys.modules, "mine", types.SimpleNamespace(__file__="/home/reader/mine.py"))
+    assert not fingerprint._known("mine")

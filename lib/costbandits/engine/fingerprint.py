@@ -2,15 +2,15 @@
 
 An edited comment or docstring of a function changes nothing, an edited formula does. What belongs to Python, to an
 installed package or to this library is known by its name: versions, and the declared number of results, stand for its
-content. Where two things can't be told apart for sure they get different digests, or an error: work done twice is
-better than a result of something else.
+content. So an edit within an installed package goes unseen while its version stays the same. Where two things can't be
+told apart for sure they get different digests, or an error: work done twice is better than a result of something else.
 """
 
 import copyreg
 import dis
 import functools
 import hashlib
-import importlib
+import importlib.metadata
 import itertools
 import sys
 import sysconfig
@@ -22,6 +22,8 @@ import numpy as np
 
 from ..checks import OURS, ours
 
+PACKAGES = ("numba", "numpy", "scipy")      # what the library's own results rest on: their versions are in every key
+INSTALLED = {"site-packages", "dist-packages"}
 BUILT_IN = (int, float, complex, str, bytes, np.generic, np.ndarray, tuple, list, set, frozenset, dict)
 
 
@@ -45,8 +47,19 @@ def _known(module):
         return False
     file = getattr(sys.modules.get(top), "__file__", None)
     folders = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
-    return top in (*sys.stdlib_module_names, OURS) or (
-        file is not None and any(Path(file).is_relative_to(folder) for folder in folders))
+    # Packages of the user, of the system and of another environment on the path are installed, too.
+    return top in (*sys.stdlib_module_names, OURS) or (file is not None and (
+        not INSTALLED.isdisjoint(Path(file).parts) or any(Path(file).is_relative_to(folder) for folder in folders)))
+
+
+@functools.cache
+def _named(module):
+    """A module's name; for an installed package of the reader's own choice with its version."""
+    top = str(module).partition(".")[0]
+    if top in (*sys.stdlib_module_names, OURS, *PACKAGES) or not _known(module):
+        return f"{module}"
+    found = importlib.metadata.packages_distributions().get(top, ())
+    return " ".join([f"{module}", *(importlib.metadata.version(name) for name in sorted(set(found)))])
 
 
 def _describe(thing, outer):
@@ -68,7 +81,7 @@ def _describe(thing, outer):
         for key in sorted(thing, key=repr):
             yield from _describe((key, thing[key]), outer)
     elif isinstance(thing, types.ModuleType):
-        yield f"module {thing.__name__}"
+        yield f"module {_named(thing.__name__)}"
     elif any(thing is seen for seen in outer):
         yield "again"
     else:
@@ -88,7 +101,7 @@ def _compound(thing, outer):
     elif isinstance(thing, types.MethodType):
         yield from _describe((thing.__func__, thing.__self__), outer)
     elif isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type) and _known(thing.__module__):
-        yield f"{thing.__module__}.{thing.__qualname__}"
+        yield f"{_named(thing.__module__)}.{thing.__qualname__}"
         yield from _describe(_enclosed(thing) if ours(thing) else (), outer)
     elif isinstance(thing, types.FunctionType):
         yield from _function(thing, outer)

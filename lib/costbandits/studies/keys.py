@@ -14,11 +14,10 @@ import operator
 import platform
 
 from ..checks import ours
-from ..engine.fingerprint import digest
+from ..engine.fingerprint import PACKAGES, digest
 from ..environments.bandits import Bandit
 
 RESULTS = 3     # raised whenever the same study gives other results: `tests/pins.py`
-PACKAGES = ("numba", "numpy", "scipy")
 
 
 def instance(bandit: Bandit) -> bytes:
