@@ -10,6 +10,7 @@ from scipy import stats
 
 import costbandits as cb
 from costbandits.analysis import statistics as st
+from costbandits.checks import require
 
 
 def heavy(seed, n=300):
@@ -54,6 +55,38 @@ def test_bca_by_its_formula():
     ends = [stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in stats.norm.ppf([0.025, 0.975])]
     found = st.mean(x)
     assert (found.estimate, found.low, found.high) == pytest.approx((x.mean(), *np.quantile(means, ends)), rel=1e-9)
+
+
+@pytest.mark.parametrize("interval", [st.mean, lambda x, level: st.mean_ratio(x, x + 1, level)])
+def test_a_level_that_the_resamples_cannot_carry_is_refused(interval):
+    x = np.arange(20.0) ** 2
+    wide, wider = interval(x, 0.99), interval(x, 0.9996)
+    assert wider.low < wide.low < wide.high < wider.high
+    with pytest.raises(ValueError, match=r"confidence = 0.9997: must be at most 0.9996: one of 4,999 resamples"):
+        interval(x, 0.9997)
+
+
+def test_an_end_that_no_level_reaches_is_the_last_resample():
+    x = np.r_[np.zeros(60), 1.0]
+    bias, acceleration = st._bias_and_acceleration(*(each[..., 0] for each in st._means([x])))
+    assert acceleration * (bias + stats.norm.ppf(0.9998)) < 1          # at every level that is allowed, by a margin
+    assert st.mean(x, 0.9996).high <= (st.resamples(len(x)) @ x).max()
+    draws = np.linspace(-1.0, 1.0, st.RESAMPLES)                       # all below the estimate, and a long right tail
+    found = st._bootstrap(lambda means: means, (2.0, draws, np.r_[np.zeros(99), -1.0]), 0.9996)
+    assert found.high == draws[-1] and found.low > draws[0]
+
+
+def test_a_ratio_of_medians_is_of_values_that_are_not_negative():
+    x = np.arange(1.0, 10.0)
+    assert st.median_ratio(x, 2 * x).high < 1
+    with pytest.raises(ValueError, match=r"the smallest of x and y = -18.0: must be 0 or more"):
+        st.median_ratio(-x, -2 * x)
+
+
+def test_a_bootstrap_that_does_not_fit_into_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(st, "affordable", lambda name, value, size: require(size < 10**6, name, value, "is too much"))
+    with pytest.raises(ValueError, match="replications = 500: is too much"):
+        st.resamples(500)
 
 
 def test_coverage_of_the_mean():

@@ -3,7 +3,8 @@
 Regret has a heavy upper tail: a run may lock on a wrong arm. So next to means stand medians, tail quantiles and the
 probability that one policy beats the other in a replication; intervals of means are bootstrapped (BCa), paired.
 All bootstraps of samples of one size share their resamples, so that a table of a hundred pairs costs little more
-than one. `confidence` is the level of an interval, in (0, 1).
+than one. `confidence` is the level of an interval, in (0, 1); of a bootstrap at most 0.9996, since one of the 4,999
+resamples must remain on either side. A bootstrap takes some 80 kB of memory per replication.
 """
 
 import functools
@@ -16,7 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from ..checks import ROUNDING, count, floats, number, numbers, require
+from ..checks import ROUNDING, affordable, count, floats, number, numbers, require
 from ..studies.runs import Reduced, Results, Runs
 from ..theory.intervals import asymmetric_interval
 from . import regret
@@ -236,6 +237,7 @@ def resamples(n: int) -> np.ndarray:
     >>> cb.statistics.resamples(3).shape
     (4999, 3)
     """
+    affordable("replications", n, 16 * n * RESAMPLES)
     return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
 
 
@@ -269,6 +271,8 @@ def _bootstrap(statistic, means, confidence):
 
     `statistic` takes an array of means (..., sample) to an array (...); `means` is made by `_means`.
     """
+    require(confidence <= 0.9996, "confidence", confidence,
+            f"must be at most 0.9996: one of {RESAMPLES:,} resamples must remain on either side")
     with np.errstate(divide="ignore", invalid="ignore"):     # a resampled mean of 0 makes a ratio infinite: see below
         estimate, draws, jackknife = (statistic(each) for each in means)
     estimate = float(estimate)
@@ -278,7 +282,8 @@ def _bootstrap(statistic, means, confidence):
         return Interval(estimate, estimate, estimate)
     bias, acceleration = _bias_and_acceleration(estimate, draws, jackknife)
     z = bias + stats.norm.ppf([(1 - confidence) / 2, (1 + confidence) / 2])
-    low, high = np.quantile(draws, stats.norm.cdf(bias + z / (1 - acceleration * z)))
+    slope = np.maximum(1 - acceleration * z, 1e-9)      # at 0 and beyond no level is far enough: the last resample
+    low, high = np.quantile(draws, stats.norm.cdf(bias + z / slope))
     return Interval(estimate, float(low), float(high))
 
 
@@ -429,12 +434,14 @@ def typical_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Inter
 def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule.
 
-    x and y have shape (replication,); where both are 0 their ratio counts as 1.
+    x and y have shape (replication,) and are not negative; where both are 0 their ratio counts as 1.
 
     >>> print(cb.statistics.median_ratio(np.arange(9.0), 2 * np.arange(9.0)))
     0.5 [0.5, 0.5]
     """
     x, y = _samples({"x": x, "y": y})
+    least = float(min(x.min(), y.min()))
+    require(least >= 0, "the smallest of x and y", least, "must be 0 or more, for a ratio to say which is smaller")
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(_difference(x, y) == 0, 1.0, x / y)       # where neither has lost anything, too
     return median(ratios, confidence)
