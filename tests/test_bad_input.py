@@ -113,7 +113,7 @@ CALLS = [
 # What is wrong for one argument only.
 MORE = [(cb.simulate, STUDY, name, value) for name, values in {
     "policies": [None, {}, [], 5, "m", {"m": None}, {"m": cb.MUCB}, {"m": 5}, [cb.MUCB()], {"m": cb.UCB1.rule}],
-    "replications": [10**12, 10**15, np.array(3), b"123", "12", [1, 1], [-1], [0.5], [2**63], [None], ["1"], {},
+    "replications": [10**12, 10**15, np.array(3), b"123", "12", [1, 1], [-1], [0.5], [2**32], [None], ["1"], {},
                      iter([1]), range(10**12), np.ones((2, 2), int), [True], {"a": 1}, np.array([1.0])],
     "checkpoints": [10**8, 10**12, "0.5", ["0.5", "1"], b"1", [0, 1], [1, 0.5], [0.5, 0.5], [0.5, 1.5], [nan], [[1.0]],
                     {}, np.linspace(1e-9, 1, 10**6 + 1)],

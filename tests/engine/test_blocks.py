@@ -211,6 +211,13 @@ def test_a_broken_promise_is_refused(broken, K):
     assert agree(allowed, bandit, [300.0])
 
 
+def test_a_promise_about_a_rule_of_the_librarys_is_checked_too():
+    """Its index with a parameter that the library's own policy refuses falls with t."""
+    with pytest.raises(ValueError, match=r"policy 'mine' monotone = True: at round \d+ its index decreases"):
+        cb.simulate({"mine": cb.IndexPolicy(cb.CUCB.rule, (-0.5,), monotone=True)}, cb.instances.bernoulli(5),
+                    cb.Budget(300))
+
+
 def test_a_broken_promise_is_refused_where_it_made_no_difference():
     """Arms so different that the leader stays the leader."""
     bandit = cb.Bandit([B(1), B(0.01)], [B(0.05), C(1.0)])

@@ -291,7 +291,7 @@ HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
     ({"checkpoints": [[0.5, 1.0]]}, "checkpoints = .*increasing fractions"),
     ({"checkpoints": [[0.5], [0.5, 1.0]]}, "checkpoints = .*increasing fractions"),
     ({"checkpoints": "half"}, "checkpoints = 'half': .*increasing fractions"),
-    ({"replications": [2**63]}, r"replications = .*below 2\*\*63"),
+    ({"replications": [2**32]}, r"replications = .*below 2\*\*32"),
     ({"store": ""}, "store = '': must be the path of a file"),
     ({"store": 5}, "store = 5: must be the path of a file"),
     ({"max_rounds": 0}, "max_rounds = 0: must be a whole number, 1 or more"),
@@ -418,6 +418,41 @@ class Patient(stops.StopRule):
 
 def test_a_stop_rule_without_equality_is_known_by_its_content():
     assert cb.simulate({"m": cb.MUCB()}, HALF, lambda bandit: Patient(0.5)).rounds[0, 0, -1] == 9
+
+
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("total", None, "Patient total = None: must be a number above 0"),
+    ("total", np.nan, "Patient total = nan: must be a number above 0"),
+    ("due", lambda fractions: np.array([inf]), r"Patient due\(fractions\) = .*: must be numbers that do not decr"),
+    ("due", lambda fractions: -fractions, r"Patient due\(fractions\) = .*: must be numbers that do not decrease"),
+    ("ends", lambda fractions: fractions * 21.3, r"Patient ends\(fractions\) = .*: must be whole numbers, 1 or more"),
+    ("ends", lambda fractions: np.rint(-20 * fractions), r"Patient ends\(fractions\) = .*: must be whole numbers, 1 o"),
+    ("ends", lambda fractions: 9, r"Patient ends\(fractions\) = .*: must be whole numbers, 1 or more, or None that"),
+    ("limits", lambda bandit: (np.zeros(1), inf, 0.0), r"Patient limits\(bandit\) = .*: must be an array of 3 numbers"),
+    ("limits", lambda bandit: None, r"Patient limits\(bandit\) = None: must be an array of 3 numbers")])
+def test_a_stop_rule_of_ones_own_returns_what_can_be_played(name, value, said):
+    rule = Patient(0.5)
+    setattr(rule, name, value)
+    with pytest.raises(ValueError, match=said):
+        cb.simulate({"m": cb.MUCB()}, HALF, rule, checkpoints=4)
+
+
+def test_a_law_must_not_change_after_its_bandit_has_told_its_mean():
+    law = Fair()
+    bandit = cb.Bandit([law, cb.Bernoulli(0.5)], [cb.Bernoulli(0.5)] * 2)
+    assert cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(5)) is not None and bandit.reward_means[0] == 0.5
+    law.mean = 0.25
+    with pytest.raises(ValueError, match=r"reward of arm 0 = .*: its mean was 0.5 when it was first asked for"):
+        cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(5))
+
+
+class Fair:
+    """A law of one's own."""
+
+    mean, variance, support = 0.5, 0.25, (0.0, 1.0)
+
+    def sample(self, rng, size):
+        return (rng.random(size) < 0.5).astype(float)
 
 
 def test_joined_replications_stand_in_the_order_of_the_first():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import count, number, positive, require, rounding
+from ..checks import count, floats, number, positive, require, rounding
 from ..environments.bandits import Bandit
 from ..environments.distributions import Constant
 
@@ -39,7 +39,7 @@ class StopRule:
         return np.array([spending - rounding(spending) for spending in np.multiply(fractions, self.total)])
 
     def ends(self, fractions: ArrayLike) -> np.ndarray | None:
-        """The round at which each checkpoint is due, shape of `fractions`; None where spending decides."""
+        """The round at which each checkpoint is due, whole, shape of `fractions`; None where spending decides."""
         return None
 
     def limits(self, bandit: Bandit) -> tuple[np.ndarray, float, float]:
@@ -49,6 +49,30 @@ class StopRule:
 
     def check(self, bandit: Bandit) -> None:
         """Raise ValueError if a run on `bandit` might never end, or breaks the rule's assumptions."""
+
+
+def require_usable(stop: StopRule, fractions: np.ndarray, bandit: Bandit) -> None:
+    """Raise ValueError unless a rule of the reader's own returns what the engine takes."""
+    name = type(stop).__name__
+    total, due, ends = floats(getattr(stop, "total", None)), floats(stop.due(fractions)), stop.ends(fractions)
+    require(total is not None and total.shape == () and total > 0, f"{name} total", getattr(stop, "total", None),
+            "must be a number above 0; infinite where nothing limits what is spent")
+    _require_rising(f"{name} due(fractions)", due, fractions, "numbers")
+    if ends is not None:
+        ends = floats(ends)
+        _require_rising(f"{name} ends(fractions)", ends, fractions, "whole numbers, 1 or more, or None")
+        require(bool((ends >= 1).all() and (ends == np.rint(ends)).all()), f"{name} ends(fractions)", ends,
+                "must be whole numbers, 1 or more")
+    limits = stop.limits(bandit)
+    parts = list(map(floats, limits)) if isinstance(limits, tuple) else [None]
+    require(all(part is not None for part in parts) and [part.shape for part in parts] == [(bandit.K,), (), ()],
+            f"{name} limits(bandit)", limits, f"must be an array of {bandit.K} numbers, one per arm, and two numbers")
+
+
+def _require_rising(name, values, fractions, what):
+    good = values is not None and values.shape == fractions.shape and bool((values[1:] >= values[:-1]).all())
+    require(good and not np.isnan(values).any(), name, values,
+            f"must be {what} that do not decrease, one for each of the {len(fractions)} fractions")
 
 
 @dataclass(frozen=True)

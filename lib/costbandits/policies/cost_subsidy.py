@@ -388,8 +388,8 @@ class _Subsidy(Policy):
 
     support = (0.0, 1.0)
     in_blocks = True
-    # Where it has no such field: every arm is good enough, one sweep, known costs.
-    # Of who has no such parameter; a class that has one without a default says field().
+    # Of a policy without such a field: every arm is good enough, one sweep, known costs. A class that has one without a
+    # default says field().
     alpha, exploration_pulls, costs, posterior = 1.0, 1, "known", None
     pessimistic = once = False
 

@@ -221,6 +221,6 @@ def _ids(replications, size):
     if not listed:
         return range(number)
     ids = [count("replications", r, low=0) for r in replications]
-    require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**63, "replications", replications,
-            "must be distinct and below 2**63, at least one")
+    require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**32, "replications", replications,
+            "must be distinct and below 2**32, at least one")
     return ids

@@ -10,10 +10,10 @@ from ..checks import ours, require
 from ..engine import fingerprint
 from ..engine import loops as engine
 from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
-from ..engine.stops import FURTHEST, StopRule
+from ..engine.stops import FURTHEST, StopRule, require_usable
 from ..environments.bandits import Bandit
 from ..environments.distributions import check_sampler
-from ..policies.base import REPEATED, IndexRule, Policy, Problem
+from ..policies.base import REPEATED, IndexPolicy, IndexRule, Policy, Problem
 from . import keys
 from .runs import FIELDS, Runs
 
@@ -58,6 +58,8 @@ class Study:
         require(isinstance(stop, StopRule), f"stop(bandit) in replication {replication}", stop,
                 f"must return a stop rule ({STOPS})")
         stop.check(bandit)
+        if not ours(type(stop)):
+            require_usable(stop, self.fractions, bandit)
         require((stop.horizon or 0) <= (self.max_rounds or FURTHEST), "max_rounds", self.max_rounds,
                 f"must be at least the horizon ({stop.horizon})")
         for label, policy in self.policies.items():
@@ -98,18 +100,22 @@ class Study:
         return fingerprint.digest(self.seed, stop, keys.instance(bandit))
 
     def _check_laws(self, bandit):
-        for what, laws in (("reward", bandit.rewards), ("cost", bandit.costs)):
+        for what, laws, means in (("reward", bandit.rewards, bandit.reward_means),
+                                  ("cost", bandit.costs, bandit.cost_means)):
             low, high = min(law.support[0] for law in laws), max(law.support[1] for law in laws)
             for label, policy in self.policies.items():
                 allowed = (policy.reward_support if what == "reward" else policy.support) or (-np.inf, np.inf)
                 require(allowed[0] <= low and high <= allowed[1], f"{what} support", (low, high),
                         f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}"
                         + _scaling(policy, what) * (0 == allowed[0] <= low and high < np.inf))
-            for law in laws:
+            for arm, law in enumerate(laws):
+                if ours(type(law)):
+                    continue
+                require(law.mean == means[arm], f"{what} of arm {arm}", law,
+                        f"its mean was {means[arm]} when it was first asked for: make another Bandit of a changed law")
                 if type(law) not in self.checked:
                     self.checked.add(type(law))
-                    if not ours(type(law)):
-                        check_sampler(law)
+                    check_sampler(law)
 
     @cached_property
     def _parts(self):
@@ -176,8 +182,9 @@ class Study:
                                    + self._trouble(status, problem.K, policy, stacks, limit))
             return run
 
-        promised, since = isinstance(policy, IndexRule) and policy.monotone, replication - self.first
-        if not promised or ours(policy.rule) or since & (since - 1):
+        own = isinstance(policy, IndexPolicy) or not ours(type(policy))
+        promised, since = own and isinstance(policy, IndexRule) and policy.monotone, replication - self.first
+        if not promised or since & (since - 1):
             return play()
         probe = play(min(limit - 1, PROBED))
         self._check_promises(label, policy, problem, probe, play)
