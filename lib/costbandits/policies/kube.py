@@ -322,8 +322,9 @@ def densest_that_fits(spent, ceiling, costs, density):
 
 @kernel(T.float64, _floats, _floats, _ints)
 def by_sweeps(explore, costs, density, place, outcomes, state, record, limits):
-    """The same arms as `epsilon_first` (tests/policies/test_kube.py compares both): whole sweeps arm by arm, then the densest arm as often as it fits.
+    """The same arms as `epsilon_first`: whole sweeps arm by arm, then the densest arm as often as it fits.
 
+    The library never plays `epsilon_first` itself: tests/policies/test_kube.py compares both.
     `place`: where the sweep goes on, -1 when exploring is over. What is spent is summed in another order than pull by
     pull; what `explore` and the ceiling leave for rounding covers that.
     """
