@@ -181,6 +181,8 @@ def test_every_claim_needs_a_verdict(claims):
     book.judge("X1", "K = 10", Interval(0.5, 0.4, 0.6), 100, "median")
     with pytest.raises(ValueError, match=r"\['X1', 'X2'\].*without a verdict"):
         book.frame()
+    with pytest.raises(ValueError, match="ledger = 'empty': must have a row"):
+        ledger.Ledger({}, "paper").frame()
 
 
 @pytest.mark.parametrize(("id", "reading", "message"), [

@@ -261,10 +261,10 @@ class Ledger:
 
     def frame(self) -> pd.DataFrame:
         """All rows, in the order of the claims; ValueError if a claim has none under its primary reading."""
-        require(len(self._rows) > 0, "ledger", "empty", "must have a row, to be a table")
         rows = pd.DataFrame([*self._rows.values()])
-        judged = set(rows.id[rows.reading == "primary"])
+        judged = set(rows.id[rows.reading == "primary"]) if len(rows) else set()
         require(set(self.claims) <= judged, "ledger", sorted(set(self.claims) - judged), "claims without a verdict")
+        require(len(rows) > 0, "ledger", "empty", "must have a row, to be a table")
         order = {id: i for i, id in enumerate(self.claims)}
         return rows.sort_values("id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
 
