@@ -615,7 +615,8 @@ ERRORS = {
     ],
     "compendium/typography.py": [
         ('return f"{float(found[0]):,.0f}"', 'return f"{float(found[0]):.0f}"',
-         "compendium/test_typography.py::test_numbers_and_symbols_are_written_as_they_are_read", "thousands are set apart"),
+         "compendium/test_typography.py::test_numbers_and_symbols_are_written_as_they_are_read",
+         "thousands are set apart"),
     ],
     "compendium/site/check.py": [
         ("return not parts.fragment or unquote(parts.fragment) in pages[goal].places", "return True",
