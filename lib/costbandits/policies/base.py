@@ -1,6 +1,5 @@
 """What a policy is: a rule (an index of one arm, or a choice among all) and what it may know."""
 
-import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, is_dataclass
@@ -131,7 +130,6 @@ def require_policies(policies: dict) -> None:
             hint = "; a rule under @cb.index becomes one by cb.IndexPolicy(rule), under @cb.choose by cb.ChoosePolicy"
         require(isinstance(policy, Policy), f"policies[{label!r}]", policy, f"must be a policy{hint}")
         require_current(label, getattr(policy, "rule", None))
-        vars(policy).pop("parameters", None)        # its fields may have been changed since it last played
 
 
 def require_known_costs(policy: "Policy", problem: Problem) -> None:
@@ -178,7 +176,7 @@ class Policy:
     def reward_support(self) -> tuple[float, float] | None:
         return self.support
 
-    @functools.cached_property
+    @property
     def parameters(self) -> np.ndarray:
         """The rule's parameters as an array: `params` where the policy has been given some, else its fields."""
         return _floats(astuple(self)) if is_dataclass(self) else np.asarray(getattr(self, "params", ()), float)
