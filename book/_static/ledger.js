@@ -1,5 +1,6 @@
 // Filters and sorts the rows of the ledger; what is chosen stands in the address.
-const LETTERS = {α: "alpha", γ: "gamma", δ: "delta", ε: "epsilon", κ: "kappa", λ: "lambda", μ: "mu", ρ: "rho", τ: "tau", ω: "omega"};
+const LETTERS = {α: "alpha", γ: "gamma", δ: "delta", ε: "epsilon", κ: "kappa", λ: "lambda", μ: "mu", ρ: "rho", τ: "tau",
+                 ω: "omega"};
 const named = text => text.toLowerCase().replace(/[α-ω]/g, letter => LETTERS[letter] || letter);      // rho finds ρ, ρ too
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector(".ledger-filter"), count = document.querySelector(".ledger-count");

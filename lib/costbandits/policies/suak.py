@@ -106,7 +106,7 @@ def bounds(n, sums, width, upper, lower):
 
 # What N_p counts besides the pulls of unsure arms; see `SUAK`.
 READINGS = ("skips", "coming", "needed", "printed", "two accounts")
-_, COMING, NEEDED, PRINTED, TWO = range(5)
+SKIPS, COMING, NEEDED, PRINTED, TWO = range(5)
 
 # S_p and N_p of the paper; the spending before a pull that is to be added to S_p, else -1; skips of lines 5 and 16, and
 # of line 18; the round in which phase 2 began, 0 before; extremes of omega.
