@@ -25,8 +25,9 @@ TERMS = (
     "wanted, for a number of rounds (`cb.Horizon`). In each *family* of instances mean regret is divided by that "
     "of the family's best policy. *Take* is the policy for which this has the smallest geometric mean over "
     "families, *its lead* what the next one loses in comparison, and *safest* the policy whose worst family is "
-    "least bad. *One family left out* names what one would take then, where that is another policy. A *trap* is a "
-    "pair of arms made so that ω-UCB often settles on the worse one.")
+    "least bad, with the share of bootstrap samples of the runs in which it is that. *One family left out* names "
+    "what one would take then, where that is another policy. A *trap* is a pair of arms made so that ω-UCB often "
+    "settles on the worse one.")
 
 
 def own(folder, name):
