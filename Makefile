@@ -180,7 +180,7 @@ $(BUILD)/deep/thompson.done: $(BUILD)/inputs/test_thompson | $(READY)
 	@touch $@
 
 # The report writes some of the files on which this stamp depends, so the stamp is touched after it.
-$(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py \
+$(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py notebooks/chapters.txt \
   $(wildcard $(addprefix lib/compendium/,outcome.py paper.py typography.py) REPRODUCTION.md figures/ledger.csv \
   figures/claims.json paper/paper.md benchmarks/BENCHMARKS.txt figures/*/manifest.json figures/deep/*/manifest.json)
 	@$(PY) -m compendium.report

@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from costbandits.checks import require
@@ -27,9 +28,11 @@ from costbandits.studies.store import StoreError
 
 from . import cells, page, preparation, publication
 from .lab import quieten
-from .terminal import Line, say
+from .terminal import Line, say, text_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = {"run": "nothing published, finished replications are kept", "new": "nothing is laid out",
+               "refresh": "the notebook at hand stays as it is"}
 
 class Failed(Exception):
     """The work was begun and could not be done; the message is for the reader."""
@@ -99,10 +102,10 @@ def _told(name, consequence):
     except publication.Unfinished as error:
         raise Failed(f"{name}: {error}") from error
     except (NotebookFailed, OSError, ValueError) as error:
-        raise Failed(f"{name}: {_text(error)}\n{consequence}") from error
+        raise Failed(f"{name}: {text_of(error)}\n{consequence}") from error
 
 
-def refresh(root, name, build="build"):
+def refresh(root, name, build="build", consequence="The notebook stays as it is"):
     """Execute a committed notebook in place with the defaults of its parameters; whether that changed it.
 
     What differs between machines and moments is left out, so that the same results make the same bytes.
@@ -110,7 +113,7 @@ def refresh(root, name, build="build"):
     Raises
     ------
     Failed
-        If a cell fails or writes to stderr. The notebook stays as it is.
+        If a cell fails or writes to stderr; its message ends with the consequence.
     """
     import nbformat
 
@@ -122,7 +125,7 @@ def refresh(root, name, build="build"):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     line = Line(f"{name} (in place)")
-    with _scratch(root / build / "refresh", name) as scratch, _told(name, "The notebook stays as it is"):
+    with _scratch(root / build / "refresh", name) as scratch, _told(name, consequence):
         Execution(as_it_is(notebook), scratch, path.parent).watched(line, len(notebook.cells))
         shutil.rmtree(scratch)
         for number, cell in enumerate(notebook.cells, 1):
@@ -140,7 +143,8 @@ def refresh(root, name, build="build"):
 
 def _as_published(cell, folder):
     """Put the published pictures, of the full run, in the place of those that a cell has filed and drawn."""
-    files = [folder / f"{figure}.png" for figure in cells.filed(cell.source)]
+    files = [folder / f"{name}.png" for name in cells.filed(cell.source)]
+    files = [file for file in files if file.exists() or not file.with_suffix(".csv").exists()]     # no mere tables
     drawn = [output for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
     for output, file in zip(drawn, files, strict=False):
         if file.exists():
@@ -173,20 +177,17 @@ def _short(path):
     return os.path.relpath(path)
 
 
-def _text(error):
-    """An error in words, without its number."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return str(error)
-
-
 @contextlib.contextmanager
 def _interruptible():
-    """Let each signal that ends a program raise KeyboardInterrupt, once: the clean-up is not interrupted again."""
+    """Let each signal that ends a program raise KeyboardInterrupt, once: the clean-up is not interrupted again.
+
+    A hang-up that the caller ignores, as nohup does, stays ignored.
+    """
     def interrupt(*_):
         _ignore_signals()
         raise KeyboardInterrupt
-    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    before = {number: signal.signal(number, interrupt) for number in SIGNALS
+              if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN)}
     try:
         yield
     finally:
@@ -225,11 +226,11 @@ def main(arguments=None):
         with _interruptible():
             _obey(options)
     except KeyboardInterrupt:
-        return _say("interrupted: nothing published, finished replications are kept", 130)
+        return _say(f"interrupted: {INTERRUPTED[options.command]}", 130)
     except Failed as error:
         return _say(error, 1)
     except (ValueError, OSError, StoreError, ModuleNotFoundError) as error:
-        return _say(f"costbandits: {_text(error)}", 2)
+        return _say(f"costbandits: {text_of(error)}", 2)
     return 0
 
 
@@ -257,13 +258,16 @@ def _obey(options):
         from . import new
         new.check(".", options.name, options.title)
         with _scratch(Path(options.build).resolve() / "new", options.name) as scratch:
-            files = new.lay_out(scratch, options.name, options.title)
+            executed = partial(refresh, consequence="Nothing is laid out")
+            files = new.lay_out(scratch, options.name, options.title, executed)
             _ignore_signals()
-            new.write(".", scratch, options.name, files)
+            new.write(".", scratch, options.name, options.title, files)
             shutil.rmtree(scratch)
         print(new.REMAINS.format(name=options.name))
         return
-    for name in options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb")):
+    names = options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb"))
+    require(names, "notebooks", "none", "must be in notebooks/ of the current folder")
+    for name in names:
         print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")
 
 

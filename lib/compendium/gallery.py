@@ -95,6 +95,7 @@ class Gallery:
             The table at paper scale, which the text speaks of: that of this run if it files its tables, else the
             committed one, or `table` itself if none is committed. None without a `table`.
         """
+        require(fig is not None or not says, "says", says, "must come with a figure")
         if not self.output:
             real = name.removesuffix(STANDIN)
             if fig is not None and not self._is_published(real, fig, table):

@@ -1,4 +1,4 @@
-"""The chapter of another paper, laid out: every file that belongs to it, small, and such that `make test` passes.
+"""The chapter of another paper, laid out: every file that belongs to it, small, and such that its tests pass.
 
 The files of the folder `skeleton` are copied, with the paper's name in the place of the word skeleton.
 """
@@ -21,21 +21,23 @@ NOTEBOOK = "notebooks/{name}.ipynb"
 FILES = {"claims.yaml": "claims/{name}.yaml", "quick.yaml": "params/quick/{name}.yaml",
          "paper.yaml": f"params/{PUBLISHED}/{{name}}.yaml", "policy.py": "lib/costbandits/policies/{name}.py",
          "bounds.py": "lib/costbandits/theory/bounds/{name}.py", "test_policy.py": "tests/policies/test_{name}.py",
-         "test_bounds.py": "tests/theory/test_bounds_{name}.py"}
+         "test_bounds.py": "tests/theory/test_bounds_{name}.py", "questions.md": "book/questions/{name}.md"}
 # Other places in which the name may be taken.
 TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_{name}.py",
          "tests/**/test_bounds_{name}.py")
 # Lists that name every chapter or module: the new rows, and the line before which each stands.
 LISTS = {CHAPTERS: ["{name} @ tournament"],
+         "notebooks/README.md": ["| [{name}]({name}.ipynb) | {title} | UCB1 | @ | 6. [tournament]"],
          "ARCHITECTURE.md": ["| `{name}` | the policies of the chapter of that name | @ | `thompson`",
                              "| `bounds/{name}` | the bounds of that paper | @ | `bounds/shared`"]}
 TITLE = "The title of the chapter"
-REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four places are for you to edit:
+REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four more places are for you to edit:
   lib/costbandits/policies/__init__.py      exports the policies; tests/pins.py then pins them
   lib/costbandits/analysis/figures.py       gives each policy a colour (CASTS)
   CITATION.cff                              names the paper
   README.md                                 has a row for it; CHANGELOG.md says that it is new
-Then `make all` for figures and ledger, and `make test`."""
+Its tests pass as it is. Once `make all` has published its results, `make test` asks for a whole chapter, and says
+what is missing: a text of the other chapters' length, three exercises with solutions, ten questions, colours, pins."""
 
 
 def check(root, name, title):
@@ -47,11 +49,14 @@ def check(root, name, title):
     places = [place.format(name=name) for place in (NOTEBOOK, *FILES.values(), *TAKEN)]
     there = sorted(path.relative_to(root).as_posix() for place in places for path in root.glob(place))
     require(not there, "name", name, f"is taken: there is {''.join(there[:1])}")
-    require(name not in {*dir(costbandits), *dir(costbandits.policies)}, "name", name, "is taken in costbandits")
+    for taken in (name, _class(name)):
+        require(not keyword.iskeyword(taken), "name", name, f"would make a class {taken}, a keyword of Python")
+        require(taken not in {*dir(costbandits), *dir(costbandits.policies)}, "name", name,
+                f"is taken: costbandits has {taken}")
     require(name not in _words(), "name", name, "is a name that the chapter's first code uses, such as log")
 
 
-def lay_out(scratch, name, title):
+def lay_out(scratch, name, title, refresh):
     """Write the files of a chapter below `scratch`, its notebook executed.
 
     Parameters
@@ -59,13 +64,14 @@ def lay_out(scratch, name, title):
     scratch : path
         An empty folder.
     name, title : str
+    refresh : callable (folder, name)
+        Executes the notebook of this name below a folder, in place.
 
     Returns
     -------
     list of str
         The files, relative to `scratch`.
     """
-    from .__main__ import refresh
     title = " ".join(title.split())
     files = {goal.format(name=name): _named(source, name) for source, goal in FILES.items()}
     files[NOTEBOOK.format(name=name)] = _notebook(_named("notebook.md", name).replace(TITLE, title, 1))
@@ -83,9 +89,14 @@ def _words():
     return {node.id for node in nodes if isinstance(node, ast.Name)} - {"skeleton"}
 
 
+def _class(name):
+    """The name of the class of a paper's policy."""
+    return name.title().replace("_", "")
+
+
 def _named(source, name):
     text = (HERE / source).read_text(encoding="utf-8")
-    return text.replace("skeleton", name).replace("Skeleton", name.title().replace("_", ""))
+    return text.replace("skeleton", name).replace("Skeleton", _class(name))
 
 
 def _notebook(text):
@@ -107,16 +118,17 @@ def _notebook(text):
     return nbformat.writes(new_notebook(cells=cells)) + "\n"
 
 
-def write(root, scratch, name, files):
+def write(root, scratch, name, title, files):
     """Move the files of a chapter from `scratch` into the project, and put it on its lists: all, or nothing."""
-    root, moved = Path(root), []
+    root, moved, title = Path(root), [], " ".join(title.split()).replace("|", r"\|")
     lists = {file: (root / file).read_text(encoding="utf-8") for file in LISTS}
     try:
         for file in files:
             os.replace(scratch / file, root / file)
             moved.append(root / file)
         for file, rows in LISTS.items():
-            publication.replace(root / file, _with_rows(lists[file], [row.format(name=name) for row in rows]))
+            rows = [row.format(name=name, title=title) for row in rows]
+            publication.replace(root / file, _with_rows(lists[file], rows))
     except BaseException:
         for path in moved:
             path.unlink(missing_ok=True)

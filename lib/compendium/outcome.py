@@ -106,7 +106,7 @@ def title(root, name):
 def totals(rows, claims, root, link):
     """How many claims of each paper came out how; the first column leads to `link` of the notebook."""
     rows = rows[[not claims[id].ours for id in rows.id]]
-    lines = [f"| paper | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
+    lines = [f"| chapter | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
     counts = []
     for name, part in rows.groupby("notebook", sort=False):
         standings = ledger.summary(part, claims).standing
@@ -120,7 +120,7 @@ def choices(root):
     path = Path(root) / CHOICE
     if not path.exists():
         return ""
-    table = pd.read_csv(path).set_index("question")
+    table = pd.read_csv(path, keep_default_na=False).set_index("question")
     lines = [TERMS, "", _line("", table.columns), "|---|" + "---|" * table.shape[1]]
     for question, row in zip(table.index, table.to_numpy(), strict=True):
         lines.append(_line(f"**{plain(question)}**", map("`{}`".format if question == "in code" else plain, row)))

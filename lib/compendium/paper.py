@@ -22,6 +22,7 @@ from costbandits.checks import require
 from . import outcome, publication
 from .project import claims as claims_of
 from .site import check
+from .terminal import text_of
 from .typography import typeset
 
 PAPER, BENCHMARKS, LEDGER = "paper/paper.md", "benchmarks/BENCHMARKS.txt", "figures/ledger.csv"
@@ -157,7 +158,7 @@ def main(arguments=None):
                 print(f"{name}: written")
         found = build(".", folder)
     except (ValueError, OSError) as error:
-        print(f"costbandits: {error}", file=sys.stderr)
+        print(f"costbandits: {text_of(error)}", file=sys.stderr)
         return 2
     for fault in found:
         print(f"costbandits: {fault}", file=sys.stderr)

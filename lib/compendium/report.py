@@ -1,7 +1,6 @@
 """One ledger of all papers, and what the README says of results: nothing in either is typed by hand.
 
     python -m compendium.report            from the project's folder
-    python -m compendium.report --check    exit status 1, and what is out of date; nothing is written
 
 The rows that the notebooks have published (figures/<notebook>/ledger.csv) are collected in figures/ledger.csv. Its
 column `deep` has the verdict of more runs on the same question, by the same cell (figures/deep/<notebook>/ledger.csv).
@@ -26,6 +25,7 @@ from . import cells, paper, publication
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of
+from .terminal import text_of
 from .typography import plain
 
 CLAIMS, LEDGER, REPORT, README = "claims", "figures/ledger.csv", "REPRODUCTION.md", "README.md"
@@ -35,7 +35,7 @@ QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low"
 
 INTRODUCTION = f"""# What holds, and what does not
 
-Each claim of the five papers is judged by the interval of a statistic (95 %, corrected where several are compared) and
+Each claim of the papers is judged by the interval of a statistic (95 %, corrected where several are compared) and
 by a region of values for which the claim holds. An interval inside the region reproduces the claim, one outside
 contradicts it, one across its border leaves it undecided. Where a paper's words allow several readings, the primary
 one decides; if a claim holds only under another one, its line says so. A claim made for several cases holds if it
@@ -294,27 +294,26 @@ def stale(root, texts):
 
 
 def main(arguments=None):
-    """The command; its exit status: 0, 1 if a check finds something out of date, 2 if the inputs are wrong."""
+    """The command; its exit status: 0, 2 if the inputs are wrong."""
     parser = argparse.ArgumentParser(prog="python -m compendium.report", description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing, and say what is out of date")
-    check = parser.parse_args(arguments).check
+    parser.parse_args(arguments)
     try:
-        for journal in [] if check else list(Path("figures").glob(f"**/{publication.JOURNAL}")):
+        for journal in list(Path("figures").glob(f"**/{publication.JOURNAL}")):
             publication.complete(journal.parent)       # a publication was interrupted there
         texts, left_out = made(".")
         old = stale(".", texts)
-        for name in old if not check else ():
+        for name in old:
             publication.replace(name, texts[name])
     except (ValueError, OSError) as error:
-        print(f"costbandits: {error}", file=sys.stderr)
+        print(f"costbandits: {text_of(error)}", file=sys.stderr)
         return 2
     for name in unjudged("."):
         print(f"left out, for it has no ledger (make all): {name}", file=sys.stderr)
     for row in left_out:
         print(f"left out, for it answers no question of the paper scale (make deep): {row}", file=sys.stderr)
     for name in old:
-        print(f"{name}: out of date, `make all` mends it" if check else f"{name}: written")
-    return int(check and bool(old))
+        print(f"{name}: written")
+    return 0
 
 
 if __name__ == "__main__":

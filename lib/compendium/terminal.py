@@ -14,6 +14,13 @@ REPORT = 15.0     # seconds between two lines where a line cannot be rewritten
 WINDOW = 20.0     # seconds, the least over which a speed is measured
 
 
+def text_of(error):
+    """An error in words, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error)
+
+
 class Watcher:
     """Reads a file of progress messages as it grows; says what runs, how far it is and how long it may still take."""
 

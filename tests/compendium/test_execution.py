@@ -299,10 +299,37 @@ def test_what_ends_an_execution_is_said_with_its_cell(tmp_path, monkeypatch, err
 
 def test_a_refreshed_notebook_shows_the_published_pictures(tmp_path):
     (tmp_path / "old.png").write_bytes(b"published")
+    (tmp_path / "numbers.csv").write_text("x\n1\n")
     drawn = [new_output("display_data", {"image/png": "quick"}) for _ in range(2)]
-    cell = new_code_cell('gallery.add("old", fig)\ngallery.add("new", fig)', outputs=drawn)
+    filed = 'gallery.add("numbers", table=t)\ngallery.add("old", fig)\ngallery.add("new", fig)'
+    cell = new_code_cell(filed, outputs=drawn)
     command._as_published(cell, tmp_path)
     assert [output.data["image/png"] for output in drawn] == ["cHVibGlzaGVk\n", "quick"]
+
+
+def test_a_hang_up_that_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with command._interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN != signal.getsignal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with pytest.raises(KeyboardInterrupt), command._interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_interrupted_refresh_says_what_is_left(tmp_path, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["refresh"]) == 2 and "must be in notebooks/" in capsys.readouterr().err
+    monkeypatch.setattr(command, "refresh", interrupted)
+    assert command.main(["refresh", "toy"]) == 130
+    assert capsys.readouterr().err == "interrupted: the notebook at hand stays as it is\n"
 
 
 # Killed at random moments.

@@ -57,8 +57,12 @@ def test_numbers_are_short():
         "0.123", "-12.3", "999", "1,000", "1,234", "-9,999,999", "1e+07"]
 
 
-def test_what_a_figure_says_is_told_to_the_report(tmp_path):
-    Gallery("kube", str(tmp_path)).add("regret", says="All is well.")
+def test_what_a_figure_says_is_told_to_the_report(tmp_path, runs):
+    gallery, fig = Gallery("kube", str(tmp_path)), figures.panels(np.geomspace(0.01, 1, 8), {"S": runs})
+    with pytest.raises(ValueError, match=r"says = 'All is well\.': must come with a figure"):
+        gallery.add("regret", table=pd.DataFrame({"x": [1]}), says="All is well.")
+    assert list(tmp_path.iterdir()) == []
+    gallery.add("regret", fig, says="All is well.")
     assert json.loads((tmp_path / "story.json").read_text())["figures"] == {"regret": "All is well."}
 
 

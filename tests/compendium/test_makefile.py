@@ -153,7 +153,7 @@ def works_again(project, changed):
     ("data/KAG_conversion_data.csv", [ONE, TWO]), ("data/published_table.csv", [ONE, TWO]),
     ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/paper.py", []), ("benchmarks/BENCHMARKS.txt", []),
     ("paper/paper.md", []), ("REPRODUCTION.md", []), ("lib/compendium/outcome.py", []),
-    ("lib/compendium/report.py", []), ("lib/compendium/lab.py", None),
+    ("lib/compendium/report.py", []), ("notebooks/chapters.txt", []), ("lib/compendium/lab.py", None),
     ("lib/compendium/site/pages.py", None),
     ("params/quick/one.yaml", None), ("params/deep/two.yaml", None), ("tests/reference.py", None)])
 def test_what_all_depends_on(project, name, again):

@@ -1,6 +1,8 @@
 """The chapter that `make new` lays out passes the tests that every chapter has to, and a bad name writes nothing."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,7 @@ def empty(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     (tmp_path / project.CHAPTERS).write_text("kube\ntournament\n")
+    (tmp_path / "notebooks/README.md").write_text("| 6. [tournament](tournament.ipynb) | Which? |\n")
     (tmp_path / "ARCHITECTURE.md").write_text("| `thompson` | x |\n| `bounds/shared` | y |\n")
     return tmp_path
 
@@ -40,7 +43,8 @@ def everything(folder):
 @pytest.mark.parametrize(("name", "said"), [
     ("", "lower-case"), ("My", "lower-case"), ("../x", "lower-case"), ("2nd", "lower-case"), ("class", "lower-case"),
     ("kube", "is taken: there is figures/kube"), ("figures", "is taken: there is tests/analysis/test_figures.py"),
-    ("index", "is taken in costbandits"), ("log", "is a name that the chapter's first code uses")])
+    ("index", "is taken: costbandits has index"), ("budget", "is taken: costbandits has Budget"),
+    ("none", "would make a class None, a keyword of Python"), ("log", "is a name that the chapter's first code uses")])
 def test_a_bad_name_is_refused_in_one_line_and_nothing_written(empty, capsys, name, said):
     before = everything(empty)
     assert command.main(["new", name, "--title", "Mine"]) == 2
@@ -70,15 +74,33 @@ def test_what_cannot_be_moved_as_a_whole_is_not_moved(empty, monkeypatch, failin
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
         with pytest.raises(OSError, match="No space"):
-            new.write(empty, empty / "scratch", NAME, FILES)
+            new.write(empty, empty / "scratch", NAME, "Mine", FILES)
     shutil.rmtree(empty / "scratch")
     after = {path: text for path, text in everything(empty).items() if path.suffix != ".part"}
     assert after == before
 
 
+def test_a_chapter_that_cannot_be_executed_is_not_laid_out(empty):
+    """As the command of a shell: there the module that fails is __main__, which is no second module of another name."""
+    before = everything(empty)
+    ours = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
+    program = ("import runpy, sys; from compendium import new; from pathlib import Path; "
+               "new.HERE = Path('skeleton'); sys.argv[1:] = ['new', 'my_paper', '--title', 'Mine']; "
+               "runpy.run_module('compendium', run_name='__main__')")
+    shutil.copytree(ROOT / "lib/compendium/skeleton", empty / "skeleton")
+    page = empty / "skeleton/notebook.md"
+    page.write_text(page.read_text() + "\n```python\nraise OSError(28, 'full')\n```\n")
+    done = subprocess.run([sys.executable, "-c", program], cwd=empty, env=ours, capture_output=True, text=True)
+    assert done.returncode == 1 and "Traceback (most recent call last):\n  File \"<frozen runpy>" not in done.stderr
+    assert done.stderr.strip().endswith("Nothing is laid out")
+    shutil.rmtree(empty / "skeleton")
+    assert {path: text for path, text in everything(empty).items() if path.parts[0] != "build"} == before
+
+
 @pytest.mark.slow
 def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path):
-    for part in ("lib", "tests", "notebooks", "params", "claims", "benchmarks", "pyproject.toml", "ARCHITECTURE.md"):
+    for part in ("lib", "tests", "notebooks", "params", "claims", "benchmarks", "book", "pyproject.toml",
+                 "ARCHITECTURE.md"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
     ours = {**os.environ, "PYTHONPATH": str(tmp_path / "lib")}
@@ -92,6 +114,8 @@ def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path
     assert made.stdout.strip() == new.REMAINS.format(name=NAME) and not list(tmp_path.glob("build/new/*/run-*"))
     chapters, at = project.chapters(ROOT), project.chapters(ROOT).index("tournament")
     assert project.chapters(tmp_path) == [*chapters[:at], NAME, *chapters[at:]]
+    schema = json.loads((ROOT / "figures/claims.schema.json").read_text())
+    assert re.match(schema["$defs"]["claim"]["properties"]["id"]["pattern"], f"{NAME}_1")
     assert set(project.claims(tmp_path, NAME)) == {f"{NAME}_1"} <= set(project.claims(tmp_path))
 
     notebook = nbformat.read(tmp_path / FILES[0], as_version=4)
@@ -101,6 +125,7 @@ def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path
     for check in (("ruff", "check", *(file for file in FILES if file.endswith(".py"))),
                   ("pytest", "--nbval", "--nbval-current-env", *FILES[:1], *FILES[-2:]),
                   ("pytest", "tests/compendium/test_architecture.py"),
+                  ("pytest", "tests/compendium/test_lab.py", "-k", "first_page"),
                   ("pytest", "tests/compendium/test_notebooks.py", "tests/test_docs.py", "-k", NAME)):
         done = run(*check)
         assert done.returncode == 0, done.stdout

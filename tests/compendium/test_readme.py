@@ -84,11 +84,23 @@ def test_the_table_of_chapters_is_that_of_the_book_and_each_of_its_papers_is_cit
     assert {title for titles in papers.values() for title in titles} == cited and len(cited) >= 5
 
 
-def test_commands_are_those_of_the_makefile():
+def commands(text):
+    """The targets of make that a page names, in a span or a block of code."""
+    code = re.findall(r"^```\w*\n(.*?)^```|`([^`\n]+)`", text, re.M | re.S)
+    return {name for parts in code for part in parts for name in re.findall(r"\bmake ([a-z][\w-]*)(?![\w/.-])", part)}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "notebooks/README.md",
+                                  *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("book/*.md"))])
+def test_commands_are_those_of_the_makefile(page):
     makefile = (ROOT / "Makefile").read_text()
-    named = set(re.findall(r"`(?:make )?(all|quick|test|check|deep|lab|new|refresh|bench|lock|clean|distclean|help)`",
-                           TEXTS["README.md"]))
-    assert named and all(re.search(rf"^{name}:", makefile, re.M) for name in named)
+    assert commands((ROOT / page).read_text()) <= set(re.search(r"^\.PHONY:(.*)$", makefile, re.M)[1].split())
+
+
+def test_commands_of_a_page_are_found():
+    assert commands("`make everything`, `PY=x make test-all`\n```sh\nmake chek  # all\n```\nmake up") == {
+        "everything", "test-all", "chek"}
+    assert {"all", "test", "lab"} <= commands(TEXTS["README.md"])
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from ..terminal import text_of
 from . import check, sources
 
 
@@ -18,7 +19,7 @@ def main(arguments=None):
     try:
         folder = sources.lay_out(".", build)
     except (ValueError, OSError) as error:
-        print(f"costbandits: {error}", file=sys.stderr)
+        print(f"costbandits: {text_of(error)}", file=sys.stderr)
         return 2
     site = build / "site"
     if build_main(["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-c", "book", "-d",
