@@ -652,7 +652,7 @@ COUNTS = {"replications", "index_replications", "sweep_replications", "linear_re
           "large_replications", "more", "few"}
 # Of long runs: more than at paper scale, and fewer than 2,000.
 FAR = {"far_replications", "far_runs", "long_replications", "scale_replications", "seeing_runs"}
-FEWER = {("suak", "replications"), ("cost_subsidy", "replications")}     # see the comments there
+FEWER = {("suak", "replications"), ("suak", "more"), ("cost_subsidy", "replications")}     # see the comments there
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "params/deep").glob("*.yaml")))
