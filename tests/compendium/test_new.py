@@ -100,7 +100,7 @@ def test_a_chapter_that_cannot_be_executed_is_not_laid_out(empty):
 @pytest.mark.slow
 def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path):
     for part in ("lib", "tests", "notebooks", "params", "claims", "benchmarks", "book", "pyproject.toml",
-                 "ARCHITECTURE.md"):
+                 "ARCHITECTURE.md", "Makefile"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
     ours = {**os.environ, "PYTHONPATH": str(tmp_path / "lib")}
@@ -122,8 +122,8 @@ def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path
     assert notebook.cells[0].source.startswith('# Mine: a "title"\n')
     assert [list(guard(notebook)) for guard in GUARDS] == [[]] * len(GUARDS)
     assert not any("skeleton" in (tmp_path / file).read_text().lower() for file in FILES)
-    for check in (("ruff", "check", *(file for file in FILES if file.endswith(".py"))),
-                  ("pytest", "--nbval", "--nbval-current-env", *FILES[:1], *FILES[-2:]),
+    code, tests = ([file for file in FILES if part in file] for part in (".py", "/test_"))
+    for check in (("ruff", "check", *code), ("pytest", "--nbval", "--nbval-current-env", *FILES[:1], *tests),
                   ("pytest", "tests/compendium/test_architecture.py"),
                   ("pytest", "tests/compendium/test_lab.py", "-k", "first_page"),
                   ("pytest", "tests/compendium/test_notebooks.py", "tests/test_docs.py", "-k", NAME)):

@@ -254,6 +254,10 @@ ERRORS = {
          "studies/test_simulate.py::test_arms_are_reported_in_the_bandits_order",
          "results stand in the bandit's order"),
     ],
+    "costbandits/studies/simulate.py": [
+        ('    flag("shuffle", shuffle)\n', "",
+         "test_bad_input.py::test_a_thousand_wrong_arguments_are_refused_in_one_sentence", "a flag is a bool"),
+    ],
     "costbandits/studies/keys.py": [
         ("parts = {kind: (number, _fields(kind)) for number, kind in enumerate(kinds)}",
          "parts = {kind: (0, _fields(kind)) for number, kind in enumerate(kinds)}",
@@ -558,6 +562,20 @@ ERRORS = {
         ("        if holds:\n            text +=", "        if True:\n            text +=",
          "compendium/test_gallery.py::test_a_full_run_shows_its_own_findings_at_the_head",
          "what does not hold is no finding"),
+        ('require(fig is not None or not says, "says", says, "must come with a figure")', "pass",
+         "compendium/test_gallery.py::test_what_a_figure_says_is_told_to_the_report", "words come with a figure"),
+    ],
+    "compendium/__main__.py": [
+        ("if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN)}", "}",
+         "compendium/test_execution.py::test_a_hang_up_that_nohup_ignores_stays_ignored", "nohup goes on"),
+        ("if file.exists() or not file.with_suffix(\".csv\").exists()]", "]",
+         "compendium/test_execution.py::test_a_refreshed_notebook_shows_the_published_pictures",
+         "a table is no picture"),
+    ],
+    "compendium/new.py": [
+        ("for taken in (name, _class(name)):", "for taken in (name,):",
+         "compendium/test_new.py::test_a_bad_name_is_refused_in_one_line_and_nothing_written",
+         "the name of the class is free, too"),
     ],
     "compendium/inputs.py": [
         ("return ast.dump(tree).encode()", "return text",
