@@ -60,7 +60,7 @@ def test_theorem_3_is_violated_nine_hundred_times_too_often():
     assert 1 / cost > 1 / lower_end(1, z_squared) and cost > 900 * promised
 
 
-def test_example_2_has_three_values_that_its_formulas_do_not_give():
+def test_example_2_has_three_values_that_sqrt_2_log_t_does_not_give():
     """Section 3: at t = 10,000 and n = 1,000 m-UCB (alpha = 1) has 2.95 and 48.6, omega-UCB 5.5 and 2.1.
 
     The 48.6 is right. An m-UCB of 2.95 is below 0.8 / 0.2 = 4, which no eps >= 0 allows; Table 2's eps gives 8.6. With
