@@ -57,8 +57,8 @@ November 2026, and with them some verdicts that depend on chance.
 A *second check* is what else speaks for a verdict. A *counterexample* is an instance that is worked out without
 playing, in rational numbers where that is possible. An *implementation* is a second program, written separately: for
 experiments, its policies make the same pulls, while the statistic itself is computed once. *None* means that there is
-no second check; the entry says which one is missing. A *repair* is a changed claim that does hold; it is shown,
-but the claim does not count as reproduced.
+no second check; the entry says which one is missing. Where the cell is empty none was asked for. A *repair* is a
+changed claim that does hold; it is shown, but the claim does not count as reproduced.
 """
 
 
