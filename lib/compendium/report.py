@@ -242,10 +242,12 @@ def _agreement(rows):
     told = (f"A *row* of the ledger is one claim in one setting under one reading. More runs (`make deep`) confirm "
             f"{len(deep) - len(other)} of the {len(deep)} row{'s' * (len(deep) != 1)} that they cover, "
             f"and reverse {reversed_ or 'none'}. ")
-    if len(other):
-        told += f"Of the other {len(other)}, {(other.verdict == ledger.UNDECIDED).sum()} were undecided before. "
-    if few := int((other.deep == ledger.UNTESTABLE).sum()):
-        told += f"In {few} row{'s' * (few != 1)} they show that a few runs decide the mean, which allows no verdict. "
+    before = [int((other.verdict == each).sum()) for each in (ledger.UNDECIDED, ledger.UNTESTABLE)]
+    if taken := len(other) - sum(before) - reversed_:
+        few = int((other.deep == ledger.UNTESTABLE).sum())
+        told += f"They take back {taken} verdict{'s' * (taken != 1)}, {few} of them since a few runs decide the mean. "
+    if sum(before):
+        told += f"Before, {before[0]} of the others were undecided, and {before[1]} could not be tested. "
     return told * bool(len(deep))
 
 

@@ -106,15 +106,15 @@ def test_the_verdict_of_more_runs_stands_beside_the_one_that_counts(toys):
     assert list(rows.deep) == ["contradicted", "reproduced", ""] and left_out == []
     assert list(rows.verdict) == ["reproduced", "cannot be tested", "contradicted"]
     assert made_book.main([]) == 0 and made("figures/omega_ucb/ledger.csv") == before
-    assert ("confirm 0 of the 2 rows that they cover, and reverse 1. Of the other 2, 0 were undecided before."
-            in made("README.md"))
+    assert ("confirm 0 of the 2 rows that they cover, and reverse 1. Before, 0 of the others were undecided, and 1 "
+            "could not be tested. " in made("README.md"))
     more_runs("kube", K1=3.0)
     assert made_book.main([]) == 0 and "confirm 1 of the 3 rows that they cover, and reverse 1." in made("README.md")
     file_rows(book("paper", "omega_ucb", O1=Interval(0.9, 0.5, 1.5), O2=0.5).assign(cell=digest(JUDGING)),
               "figures/omega_ucb")
     assert made_book.main([]) == 0
-    assert ("confirm 2 of the 3 rows that they cover, and reverse none. Of the other 1, 1 were undecided before."
-            in made("README.md"))
+    assert ("confirm 2 of the 3 rows that they cover, and reverse none. Before, 1 of the others were undecided, and 0 "
+            "could not be tested. " in made("README.md"))
 
 
 def test_how_many_runs_would_decide_is_told_by_the_most_that_were_played(toys):
@@ -174,8 +174,8 @@ def test_more_runs_may_show_that_too_few_decide_the_mean(toys):
     file_rows(rows, "figures/deep/omega_ucb")
     assert list(made_book.collect(".")[0].deep) == ["cannot be tested", "", ""]     # O2 could not be tested before
     assert made_book.main([]) == 0
-    assert ("confirm 0 of the 1 row that they cover, and reverse none. Of the other 1, 0 were undecided before. In 1 "
-            "row they show that a few runs decide the mean, which allows no verdict.") in made("README.md")
+    assert ("confirm 0 of the 1 row that they cover, and reverse none. They take back "
+            "1 verdict, 1 of them since a few runs decide the mean. ") in made("README.md")
 
 
 def test_without_the_data_a_deep_run_tells_of_the_rest(toys):
