@@ -15,16 +15,17 @@ document.addEventListener("DOMContentLoaded", () => {
     select.append(new Option(`${key}: all`, ""), ...values.map(value => new Option(`${key}: ${value}`, value)));
   }
   const words = form.appendChild(document.createElement("input"));
-  Object.assign(words, {type: "search", name: "words", placeholder: "words of a row", ariaLabel: "words of a row"});
+  Object.assign(words, {type: "search", name: "words", placeholder: 'words of a row, or "a phrase"', ariaLabel: "words of a row"});
   for (const field of form.elements) field.value = state.get(field.name) || "";
   function show() {
     const chosen = [...form.elements].filter(field => field.value);
-    const parts = named(words.value).split(/\s+/);
+    const parts = (named(words.value).match(/"[^"]*"?|[^"\s]+/g) || []).map(part => part.replaceAll('"', ""));
     for (const each of rows)
       each.row.hidden = !chosen.every(field => field === words || each.data[field.name] === field.value)
         || !parts.every(part => each.words.includes(part));
     const kept = rows.filter(each => !each.row.hidden);
-    count.textContent = `${kept.length} of ${rows.length} rows, ${new Set(kept.map(each => each.row.cells[1].textContent)).size} claims`;
+    const number = kind => new Set(kept.filter(each => each.data.claim === kind).map(each => each.row.cells[1].textContent)).size;
+    count.textContent = `${kept.length} of ${rows.length} rows: ${number("the paper's")} claims of papers, ${number("ours")} questions of ours`;
     for (const field of form.elements) field.value ? state.set(field.name, field.value) : state.delete(field.name);
     history.replaceState(null, "", "#" + state);
   }

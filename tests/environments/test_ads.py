@@ -54,6 +54,17 @@ class TestProcessing:
         np.testing.assert_allclose(second.cost_means, [0.99, 0.792])
         np.testing.assert_allclose(second.reward_means, [0.099, 0.99])
 
+    def test_purchases_alone(self, tmp_path):
+        # Five ads, for the one with more conversions than clicks has fewer purchases than clicks. Its cost of 9 a click
+        # is the largest; 2 of 4 clicks and 1 of 10 buy, the rest nothing, which counts as 1/100.
+        rows = [f"{row.rpartition(',')[0]},{n}" for row, n in zip(ADS, [1, 0, 0, 2, 0, 0, 0], strict=True)]
+        first, second = ads.settings("all", **write(tmp_path, rows), conversions="approved")
+        np.testing.assert_allclose(first.cost_means, [0.99 / 18, 0.99 / 36, 0.99])
+        np.testing.assert_allclose(first.reward_means, [0.0198, 0.99, 0.0198])
+        np.testing.assert_allclose(second.cost_means, [0.99, 0.792])
+        np.testing.assert_allclose(second.reward_means, [0.99, 0.099])
+        assert ads.steps("all", **write(tmp_path, rows), conversions="approved")["ads"].tolist() == [7, 6, 6, 5]
+
     def test_steps(self, tmp_path):
         steps = ads.steps("all", **write(tmp_path))
         assert steps["ads"].tolist() == [7, 6, 5, 4]
@@ -95,6 +106,8 @@ class TestProcessing:
         for use in (ads.settings, ads.steps):
             with pytest.raises(ValueError, match=r"rows = .*first761.*all"):
                 use(rows)
+            with pytest.raises(ValueError, match=r"conversions = .*total.*approved"):
+                use(conversions=rows)
 
 
 class TestFile:
@@ -223,6 +236,9 @@ class TestRealFile:
         assert steps.loc["spent > 0", ["smallest", "largest"]].tolist() == [2, 97]
         assert steps.loc["at least two in a group", ["smallest", "largest"]].tolist() == [2, 93]
         assert ads.steps("all", ads_file)["largest"].tolist() == [112, 107, 102, 102]
+        # Purchases alone give the range of Table 1, after all filters.
+        steps = ads.steps(path=ads_file, conversions="approved")
+        assert steps.iloc[-1].tolist() == [556, 19, 2, 97]
 
     def test_totals(self, ads_file):
         table = ads.load(ads_file)
@@ -328,6 +344,8 @@ class TestStandin:
             ads.settings(path=tmp_path / "x.csv", standin=True)
         with pytest.raises(ValueError, match="standin = 'yes'"):
             ads.settings(standin="yes")
+        with pytest.raises(ValueError, match=r"conversions = 'approved'.*stand-in"):
+            ads.settings(standin=True, conversions="approved")
 
 
 class TestSetting:

@@ -79,8 +79,8 @@ html_theme.sidebar_secondary.remove: true
 
 Each row judges one case of one claim under one reading: the interval of a statistic is compared with the region in
 which the claim holds. [How a claim is judged](results.md#how-a-claim-is-judged) says what the words mean. Filters and
-order are kept in the address, so that a view can be linked to. A click on a column's name sorts. The same rows as a
-file: [figures/ledger.csv](figures/ledger.csv).
+order are kept in the address, so that a view can be linked to. A click on a column's name sorts; words in quotes are
+looked for as they stand, "Theorem 4", say. The same rows as a file: [figures/ledger.csv](figures/ledger.csv).
 
 ```{{raw}} html
 <form class="ledger-filter" role="search" aria-label="filter the rows"></form>
@@ -101,7 +101,8 @@ def _line(book, row):
     links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
     kind = "ours" if claim.ours else "the paper's"
     told = [escape(book.title(row.notebook)), f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>',
-            row.verdict, *(escape(typeset(text)) for text in (row.claim, row.case, row.reading)), escape(value(row)),
+            row.verdict, *(escape(typeset(text)) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
+            escape(value(row)),
             region(*claim.region), f"{row.replications:,}", escape(row.deep), " ".join(links),
             escape(typeset(_note(row)))]
     classes = {2: f"v-{row.verdict.split()[0]}", 6: "number", 7: "number", 8: "number"}
@@ -134,9 +135,9 @@ def _asked(claim):
 
 def _claim(book, id, rows):
     claim = book.claims[id]
-    readings = {"primary": claim.primary, **claim.others}
+    readings, ours = {"primary": claim.primary, **claim.others}, " (ours)" * claim.ours
     return "\n".join([
-        f'<a id="{id}"></a>\n\n## {id}: {plain(book.standings[id])}\n',
+        f'<a id="{id}"></a>\n\n## {id}{ours}: {plain(book.standings[id])}\n',
         f"**{_asked(claim)}** ({plain(claim.place)}).\n",
         f"Judged by: {plain(claim.statistic)}. The claim holds in {region(*claim.region)}.\n",
         *(f"- {'Repair' if name in claim.repairs else 'Reading'} *{plain(name)}*: {plain(text)}"

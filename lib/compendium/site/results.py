@@ -1,6 +1,5 @@
 """Pages of results: each chapter at a glance, all figures with the findings, the benchmarks."""
 
-import json
 from pathlib import Path
 
 from ..outcome import SHOWN, STANDINGS, in_full, story, title
@@ -8,9 +7,9 @@ from ..project import chapters
 from ..typography import plain
 
 
-def glance(book, build):
-    """Each chapter on one line: what is asked, how much was played, how long it takes, what came out."""
-    lines = ["| chapter | scope | largest sample | time | outcome |", "|---|---|--:|--:|---|"]
+def glance(book):
+    """Each chapter on one line: what is asked, how much was played, what came out."""
+    lines = ["| chapter | scope | usual sample | outcome |", "|---|---|--:|---|"]
     for name in chapters(book.root):
         part = book.rows[book.rows.notebook == name]
         figures, found = story(book.root, name)
@@ -19,17 +18,9 @@ def glance(book, build):
                  f"{len(figures)} figure{'s' * (len(figures) != 1)}, {len(found)} finding{'s' * (len(found) != 1)}")
         counts = book.standings[ids].value_counts() if ids else {}
         outcome = ", ".join(f"{counts[each]} {each}" for each in STANDINGS if each in counts) or "see the chapter"
-        most = f"{part.replications.max():,}" if len(part) else "–"
-        lines.append(f"| [{plain(title(book.root, name))}](notebooks/{name}.ipynb) | {scope} | {most} | "
-                     f"{_took(build, name)} | {outcome} |")
+        usual = f"{part.replications.mode()[0]:,}" if len(part) else "–"
+        lines.append(f"| [{plain(title(book.root, name))}](notebooks/{name}.ipynb) | {scope} | {usual} | {outcome} |")
     return "\n".join(lines)
-
-
-def _took(build, name):
-    """How long the last full run took on the machine that builds the site."""
-    path = Path(build) / f"{name}.ipynb"
-    made = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("papermill", {}) if path.exists() else {}
-    return f"{made['duration'] / 60:.1f} min" if made.get("duration") else "–"
 
 
 def gallery(root):

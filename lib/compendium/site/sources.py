@@ -52,7 +52,7 @@ def lay_out(root, build):
     pages = [*written, *generated, *committed, *(f"notebooks/{name}.ipynb" for name in names)]
     links = Links(root, pages, book.page_of(), repository(root))
     texts = {**generated,
-             **{name: _filled(links.rewritten(text, f"book/{name}"), book, build) for name, text in written.items()},
+             **{name: _filled(links.rewritten(text, f"book/{name}"), book) for name, text in written.items()},
              **{name: links.rewritten(with_picture((root / name).read_text(encoding="utf-8")), name)
                 for name in committed},
              **{f"notebooks/{name}.ipynb": chapter(root, name, build, links) for name in names}}
@@ -62,11 +62,11 @@ def lay_out(root, build):
     return folder
 
 
-def _filled(text, book, build):
+def _filled(text, book):
     """A page of book/ with what is generated in the place of its marks, such as `<!-- findings -->`."""
     parts = {"findings": lambda: outcome.findings(book.root, book.names),
              "totals": lambda: outcome.totals(book.rows, book.claims, book.root, lambda name: f"claims/{name}.md"),
-             "choices": lambda: outcome.choices(book.root), "glance": lambda: results.glance(book, build),
+             "choices": lambda: outcome.choices(book.root), "glance": lambda: results.glance(book),
              "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
              "chapters": lambda: "\n".join(f"notebooks/{name}" for name in chapters(book.root)),
              "questions": lambda: "\n".join(f"questions/{name}" for name in chapters(book.root)

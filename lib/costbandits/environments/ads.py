@@ -8,10 +8,11 @@ From ads to settings, in this order (`steps` counts what each step leaves):
 
 1. `rows="first761"`: the first 761 rows of the file, before anything else; `rows="all"`: all of them.
 2. Keep ads that cost anything: Spent > 0.
-3. Keep ads with Clicks >= Total_Conversion (otherwise the reward of a click would exceed 1).
+3. Keep ads with at least as many clicks as conversions (otherwise the reward of a click would exceed 1).
+   `conversions="total"` counts all of them, Total_Conversion; `"approved"` purchases alone, Approved_Conversion.
 4. Group by campaign x age x gender; a group of at least two ads is a setting. Settings are sorted by that key, the
    campaign as a number; arms keep the order of the file.
-5. An ad's expected cost is Spent / Clicks, its expected reward Total_Conversion / Clicks; a reward of 0 becomes 0.01.
+5. An ad's expected cost is Spent / Clicks, its expected reward conversions / Clicks; a reward of 0 becomes 0.01.
 6. Both are divided by their maxima within the group and multiplied by 0.99.
 
 Steps 2 and 3 look at single rows and commute. They must precede step 6, or ads that are thrown away (with rewards
@@ -23,6 +24,10 @@ People who used that copy report that from row 761 on (counted from 0) its cells
 all. The file read here has no such fault, and `rows="first761"` repeats the loss: it gives the paper's 19 settings of 2
 to 93 ads, where all rows give 23 settings of 2 to 102. That their copy is damaged so is thus inferred, from two
 descriptions and from these numbers. All lost rows belong to campaign 1178, among them all of its ads for women.
+
+**Which conversions.** The paper speaks of purchases; its authors' code reads `total_conversion`. All conversions give
+settings of 2 to 93 ads, the numbers of the paper's text; approved ones give 2 to 97, those of its Table 1, which all
+conversions give before step 3.
 
 Source: Heyden et al., section 5.1, and their public code; counts were made in the file.
 """
@@ -51,7 +56,8 @@ HOW_TO_GET = (f"Download {FILE} from https://www.kaggle.com/datasets/loveall/cli
               f"into the checkout's data/ folder, or set {VARIABLE} to its path; settings(standin=True) needs no file.")
 
 _KEY = ["xyz_campaign_id", "age", "gender"]
-_NUMBERS = ("xyz_campaign_id", "Clicks", "Spent", "Total_Conversion")
+_NUMBERS = ("xyz_campaign_id", "Clicks", "Spent", "Total_Conversion", "Approved_Conversion")
+CONVERSIONS = {"total": "Total_Conversion", "approved": "Approved_Conversion"}
 
 # Numbers of arms, the shape that the stand-in shares with the data: campaigns 916 and 936 are the same in both cases.
 _WHOLE = {"916_30-34_F": 7, "916_30-34_M": 9, "916_35-39_F": 3, "916_35-39_M": 6, "916_40-44_M": 3, "916_45-49_F": 2,
@@ -218,7 +224,7 @@ def _require_all(good, name, column, allowed):
         require(False, f"{name}, {column.name} in row {row} (from 0)", column.iloc[row], allowed)
 
 
-def _steps(table, rows):
+def _steps(table, rows, conversions="total"):
     """What each step of the processing leaves: pairs (its name, table)."""
     yield "the file", table
     if rows == "first761":
@@ -226,14 +232,15 @@ def _steps(table, rows):
         yield "first 761 rows", table
     table = table[table["Spent"] > 0]
     yield "spent > 0", table
-    table = table[table["Clicks"] >= table["Total_Conversion"]]
+    table = table[table["Clicks"] >= table[CONVERSIONS[conversions]]]
     yield "clicks >= conversions", table
     table = table[table.groupby(_KEY)["ad_id"].transform("size") >= 2]
     require(len(table) > 0, "rows", rows, "no two ads of the file are left in any group")
     yield "at least two in a group", table
 
 
-def steps(rows: str = "first761", path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.DataFrame":
+def steps(rows: str = "first761", path: str | os.PathLike | None = None, checksum: str = CHECKSUM,
+          conversions: str = "total") -> "pd.DataFrame":
     """How the ads of the file become settings: what each step of the processing leaves.
 
     Parameters and errors as in `settings`, which makes the settings.
@@ -248,9 +255,9 @@ def steps(rows: str = "first761", path: str | os.PathLike | None = None, checksu
     >>> steps().ads  # doctest: +SKIP
     """
     import pandas as pd
-    _check_rows(rows)
+    _check_choices(rows, conversions)
     counted = {}
-    for name, table in list(_steps(load(path, checksum), rows)):
+    for name, table in list(_steps(load(path, checksum), rows, conversions)):
         sizes = table.groupby(_KEY).size()
         sizes = sizes[sizes >= 2]
         counted[name] = {"ads": len(table), "settings": len(sizes), "smallest": sizes.min(), "largest": sizes.max()}
@@ -272,7 +279,7 @@ def facts(rows: str = "first761", path: str | os.PathLike | None = None, checksu
     >>> facts()["ads clicked once"]  # doctest: +SKIP
     """
     import pandas as pd
-    _check_rows(rows)
+    _check_choices(rows)
     whole, *_, (_, table) = _steps(load(path, checksum), rows)
     arms = settings(rows, path, checksum=checksum)
     costs, rewards = (np.concatenate([getattr(s, f"{what}_means") for s in arms]) for what in ("cost", "reward"))
@@ -293,7 +300,7 @@ def facts(rows: str = "first761", path: str | os.PathLike | None = None, checksu
 
 
 def settings(rows: str = "first761", path: str | os.PathLike | None = None, standin: bool = False,
-             checksum: str = CHECKSUM) -> list[Setting]:
+             checksum: str = CHECKSUM, conversions: str = "total") -> list[Setting]:
     """The bandit settings of the ad data (Heyden et al., section 5.1), in the order and by the rules stated above.
 
     Parameters
@@ -307,6 +314,8 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
         biased to 1 and rewards to both ends of [0, 1], as the paper describes them; no file is read.
     checksum : str
         See `load`.
+    conversions : {"total", "approved"}
+        What counts as a reward: every conversion, or purchases alone. A stand-in knows the former alone.
 
     Raises
     ------
@@ -318,19 +327,22 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
     >>> settings(standin=True)[0]
     Setting('916_30-34_F_standin', K=7, standin=True)
     """
-    _check_rows(rows)
+    _check_choices(rows, conversions)
     flag("standin", standin)
     if standin:
         require(path is None, "path", path, "must be None for a stand-in, which reads no file")
+        require(conversions == "total", "conversions", conversions, "must be 'total' for a stand-in")
         return _standins(SIZES[rows])
-    *_, (_, table) = _steps(load(path, checksum), rows)
-    ratios = table[["Total_Conversion", "Spent"]].div(table["Clicks"], axis=0)
+    *_, (_, table) = _steps(load(path, checksum), rows, conversions)
+    ratios = table[[CONVERSIONS[conversions], "Spent"]].div(table["Clicks"], axis=0)
     return [_setting("_".join(map(str, key)), *ratios.loc[group.index].to_numpy().T)
             for key, group in table.groupby(_KEY)]
 
 
-def _check_rows(rows):
+def _check_choices(rows, conversions="total"):
     require(isinstance(rows, str) and rows in SIZES, "rows", rows, f"must be one of {list(SIZES)}")
+    require(isinstance(conversions, str) and conversions in CONVERSIONS, "conversions", conversions,
+            f"must be one of {list(CONVERSIONS)}")
 
 
 def _setting(name, rewards, costs, standin=False):
