@@ -114,9 +114,8 @@ def _about(root, name, full):
     if run:
         versions = ", ".join(f"{package} {version}" for package, version in run["versions"].items()
                              if package in ("python", "numpy", "numba"))
-        numbers = ", ".join(f"{key.replace('_', ' ')} {value:,g}" if isinstance(value, float) else
-                            f"{key.replace('_', ' ')} {value:,}" for key, value in run["parameters"].items()
-                            if isinstance(value, int | float))
+        numbers = ", ".join(f"{key} = {value:,{'g' * isinstance(value, float)}}" for key, value in
+                            run["parameters"].items() if isinstance(value, int | float))
         parts.append(f"Figures, tables and verdicts are those of the full run ({numbers}; {versions}).")
     parts.append("So are the outputs of checks." if full else
                  "Checks of the mathematics were executed with few runs.")
