@@ -21,6 +21,13 @@ document.addEventListener("DOMContentLoaded", () => {
     each.classList.toggle("name", each.textContent.length <= 24);
   for (const each of document.querySelectorAll(".cell_output table td"))      // numbers stay at the right
     each.classList.toggle("words", /\p{L}{3}/u.test(each.textContent));
+  for (const head of document.querySelectorAll(".cell_output table thead")) {      // names of rows beside those of columns
+    const [columns, names] = head.rows.length === 2 ? [...head.rows].map(row => [...row.cells]) : [[], []];
+    const fit = columns.length === names.length && columns.every((cell, k) => !cell.textContent || !names[k].textContent);
+    if (!fit || !names.length) continue;
+    names.forEach((cell, k) => cell.textContent && columns[k].replaceWith(cell));
+    head.rows[1].remove();
+  }
   for (const image of document.querySelectorAll(".bd-article img")) {      // a click shows a picture alone
     if (image.closest("a")) continue;
     const link = document.createElement("a");
