@@ -1,12 +1,13 @@
 // Filters and sorts the rows of the ledger; what is chosen stands in the address.
 const LETTERS = {α: "alpha", γ: "gamma", δ: "delta", ε: "epsilon", κ: "kappa", λ: "lambda", μ: "mu", ρ: "rho", τ: "tau",
                  ω: "omega"};
-const named = text => text.toLowerCase().replace(/[α-ω]/g, letter => LETTERS[letter] || letter);      // rho finds ρ, ρ too
+const named = text => text.toLowerCase().replace(/[α-ω]/g, letter => LETTERS[letter] || letter)      // rho finds ρ, ρ too
+  .replace(/[“”„]/g, '"').replace(/figure(s?) /g, "fig$1. ").replace(/(theorem|lemma|section)s (\S+) and (\S+)/g, "$& ($1 $2, $1 $3)");
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector(".ledger-filter"), count = document.querySelector(".ledger-count");
   const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger th")];
   const rows = [...body.rows].map(row => ({row, data: row.dataset, words: named(row.textContent)}));
-  const state = new URLSearchParams(location.hash.slice(1));
+  let state = new URLSearchParams(location.hash.slice(1));
   for (const key of ["paper", "verdict", "reading", "claim"]) {
     const values = [...new Set(rows.map(each => each.data[key]))];
     const select = form.appendChild(document.createElement("select"));
@@ -24,8 +25,10 @@ document.addEventListener("DOMContentLoaded", () => {
       each.row.hidden = !chosen.every(field => field === words || each.data[field.name] === field.value)
         || !parts.every(part => each.words.includes(part));
     const kept = rows.filter(each => !each.row.hidden);
+    const order = new Map([...body.rows].filter(row => !row.hidden).map((row, k) => [row, k]));
+    for (const each of kept) each.row.classList.toggle("striped", order.get(each.row) % 2 === 0);
     const number = kind => new Set(kept.filter(each => each.data.claim === kind).map(each => each.row.cells[1].textContent)).size;
-    count.textContent = `${kept.length} of ${rows.length} rows: ${number("the paper's")} claims of papers, ${number("ours")} questions of ours`;
+    count.textContent = `${kept.length} of ${rows.length} rows, from ${number("the paper's")} claims of papers and ${number("ours")} questions of ours`;
     for (const field of form.elements) field.value ? state.set(field.name, field.value) : state.delete(field.name);
     history.replaceState(null, "", "#" + state);
   }
@@ -47,6 +50,12 @@ document.addEventListener("DOMContentLoaded", () => {
       show();
     };
   }
+  addEventListener("hashchange", () => {      // another view of this page was followed
+    state = new URLSearchParams(location.hash.slice(1));
+    for (const field of form.elements) field.value = state.get(field.name) || "";
+    sort();
+    show();
+  });
   form.onsubmit = event => event.preventDefault();
   form.oninput = show;
   sort();

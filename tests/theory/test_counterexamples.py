@@ -43,7 +43,7 @@ def test_theorem_1_misses_a_mean_of_13_percent_thirteen_times_too_often():
     assert mean == 13 * alpha
 
 
-def test_theorem_2_is_violated_eleven_times_too_often():
+def test_theorem_2_is_violated_thirteen_times_too_often():
     """One outcome of each: the reward is always 1, and so is its upper end; the cost is 1 with a small probability.
 
     Each interval has Theorem 1's z for alpha, as the theorem is printed, or that for alpha / 2, which gives more.

@@ -117,8 +117,8 @@ def _about(root, name, full):
         numbers = ", ".join(f"{key} = {value:,{'g' * isinstance(value, float)}}" for key, value in
                             run["parameters"].items() if isinstance(value, int | float))
         parts.append(f"Figures, tables and verdicts are those of the full run ({numbers}; {versions}).")
-    parts.append("So are the outputs of checks." if full else
-                 "Checks of the mathematics were executed with few runs.")
+    parts.append("So are, on this page, the outputs of checks; those of the committed notebook are from few runs."
+                 if full else "Checks of the mathematics were executed with few runs.")
     parts.append(f"To play with it, run `make lab` and open `notebooks/{name}.ipynb`, or take "
                  f"{{download}}`the notebook <../downloads/{name}.ipynb>`.")
     return ":::{container} about-page\n" + " ".join(parts) + "\n:::"

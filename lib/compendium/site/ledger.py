@@ -80,7 +80,8 @@ html_theme.sidebar_secondary.remove: true
 Each row judges one case of one claim under one reading: the interval of a statistic is compared with the region in
 which the claim holds. [How a claim is judged](results.md#how-a-claim-is-judged) says what the words mean. Filters and
 order are kept in the address, so that a view can be linked to. A click on a column's name sorts; words in quotes are
-looked for as they stand, "Theorem 4", say. The same rows as a file: [figures/ledger.csv](figures/ledger.csv).
+looked for as they stand, "Theorem 4", say. What a row's value is stands under its claim, where a claim's own verdict
+stands, too: it takes all cases together. The same rows as a file: [figures/ledger.csv](figures/ledger.csv).
 
 ```{{raw}} html
 <form class="ledger-filter" role="search" aria-label="filter the rows"></form>
@@ -182,4 +183,4 @@ def _failure(book, id, rows):
     cases = "; ".join(f"{plain(row.case)}: {plain(value(row))} [↗](notebooks/{row.notebook}.ipynb{book.cell(row)})"
                       for row in failing.itertuples())
     return (f"| [{id}](claims/{failing.notebook.iloc[0]}.md#{id}) | {plain(claim.claim)} ({plain(claim.place)}) | "
-            f"not in {region(*claim.region)}: {cases} | {second_check(claim)} |")
+            f"{plain(claim.statistic)}: not in {region(*claim.region)}; {cases} | {second_check(claim)} |")
