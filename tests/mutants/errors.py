@@ -287,6 +287,12 @@ ERRORS = {
          "require(True, name, distribution,",
          "environments/test_distributions.py::test_a_bad_sampler_is_found_before_it_plays", "calls must concatenate"),
     ],
+    "costbandits/environments/ads.py": [
+        ('table[[CONVERSIONS[conversions], "Spent"]]', 'table[["Total_Conversion", "Spent"]]',
+         "environments/test_ads.py::TestProcessing::test_purchases_alone", "purchases pay as purchases"),
+        ('table["Clicks"] >= table[CONVERSIONS[conversions]]', 'table["Clicks"] >= table["Total_Conversion"]',
+         "environments/test_ads.py::TestProcessing::test_purchases_alone", "an ad stays if purchases fit its clicks"),
+    ],
     "costbandits/environments/instances.py": [
         ("np.where(low, b * means / (1 - means), a)", "np.where(low, b * (1 - means) / means, a)",
          "environments/test_instances.py::TestAds::test_means_are_the_settings", "the mean is that of the ad"),
