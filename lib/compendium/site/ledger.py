@@ -60,8 +60,14 @@ def second_check(claim):
     if claim.second_check is None:
         return NONE_YET
     kind, where = claim.second_check
-    names = ", ".join(f"`{test.partition('::')[2]}`" if "::" in test else plain(test) for test in where.split(", "))
+    names = ", ".join(_test(test) if "::" in test else plain(test) for test in where.split(", "))
     return f"{NONE_YET}: {names}" if kind == "none" else f"{kind}: {names}"
+
+
+def _test(where):
+    """A test by its name and file."""
+    file, _, name = where.partition("::")
+    return f"`{name}` in {plain(Path(file).name)}"
 
 
 def _note(row):
