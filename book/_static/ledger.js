@@ -2,7 +2,8 @@
 const LETTERS = {α: "alpha", γ: "gamma", δ: "delta", ε: "epsilon", κ: "kappa", λ: "lambda", μ: "mu", ρ: "rho", τ: "tau",
                  ω: "omega"};
 const named = text => text.toLowerCase().replace(/[α-ω]/g, letter => LETTERS[letter] || letter)      // rho finds ρ, ρ too
-  .replace(/[“”„]/g, '"').replace(/figure(s?) /g, "fig$1. ").replace(/(theorem|lemma|section)s (\S+) and (\S+)/g, "$& ($1 $2, $1 $3)");
+  .replace(/[“”„]/g, '"').replace(/figure(s?) /g, "fig$1. ")
+  .replace(/(theorem|lemma|section)s (\S+) and (\S+)/g, "$& ($1 $2, $1 $3)");      // Theorem 1, too, finds Theorems 1 and 7
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector(".ledger-filter"), count = document.querySelector(".ledger-count");
   const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger th")];
@@ -16,7 +17,8 @@ document.addEventListener("DOMContentLoaded", () => {
     select.append(new Option(`${key}: all`, ""), ...values.map(value => new Option(`${key}: ${value}`, value)));
   }
   const words = form.appendChild(document.createElement("input"));
-  Object.assign(words, {type: "search", name: "words", placeholder: 'words of a row, or "a phrase"', ariaLabel: "words of a row"});
+  Object.assign(words, {type: "search", name: "words", placeholder: 'words of a row, or "a phrase"',
+                        ariaLabel: "words of a row"});
   for (const field of form.elements) field.value = state.get(field.name) || "";
   function show() {
     const chosen = [...form.elements].filter(field => field.value);
@@ -25,10 +27,10 @@ document.addEventListener("DOMContentLoaded", () => {
       each.row.hidden = !chosen.every(field => field === words || each.data[field.name] === field.value)
         || !parts.every(part => each.words.includes(part));
     const kept = rows.filter(each => !each.row.hidden);
-    const order = new Map([...body.rows].filter(row => !row.hidden).map((row, k) => [row, k]));
-    for (const each of kept) each.row.classList.toggle("striped", order.get(each.row) % 2 === 0);
-    const number = kind => new Set(kept.filter(each => each.data.claim === kind).map(each => each.row.cells[1].textContent)).size;
-    count.textContent = `${kept.length} of ${rows.length} rows, from ${number("the paper's")} claims of papers and ${number("ours")} questions of ours`;
+    [...body.rows].filter(row => !row.hidden).forEach((row, k) => row.classList.toggle("striped", k % 2 === 0));
+    const claims = kind => new Set(kept.filter(each => each.data.claim === kind).map(each => each.row.cells[1].textContent));
+    count.textContent = `${kept.length} of ${rows.length} rows, from ${claims("the paper's").size} claims of papers and `
+      + `${claims("ours").size} questions of ours`;
     for (const field of form.elements) field.value ? state.set(field.name, field.value) : state.delete(field.name);
     history.replaceState(null, "", "#" + state);
   }
