@@ -19,8 +19,6 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   for (const each of document.querySelectorAll("td code"))      // a short name in a table stays in one piece
     each.classList.toggle("name", each.textContent.length <= 24);
-  for (const each of document.querySelectorAll(".cell_output table td"))      // numbers stay at the right
-    each.classList.toggle("words", /\p{L}{3}/u.test(each.textContent.replace(/inf|NaN/g, "")));
   for (const head of document.querySelectorAll(".cell_output table thead")) {      // names of rows beside those of columns
     const [columns, names] = head.rows.length === 2 ? [...head.rows].map(row => [...row.cells]) : [[], []];
     const fit = columns.length === names.length && columns.every((cell, k) => !cell.textContent || !names[k].textContent);
@@ -28,6 +26,17 @@ document.addEventListener("DOMContentLoaded", () => {
     names.forEach((cell, k) => cell.textContent && columns[k].replaceWith(cell));
     head.rows[1].remove();
   }
+  for (const table of document.querySelectorAll(".cell_output table")) {      // numbers stay at the right
+    const rows = [...table.rows].map(row => [...row.cells].reverse());      // row names span rows: count from the right
+    for (let k = 0; k < rows.at(-1).length; k++) {
+      const column = rows.map(row => row[k]).filter(cell => cell && cell.colSpan === 1);
+      const data = column.filter(cell => cell.matches("td"));
+      const words = data.filter(cell => /\p{L}{3}/u.test(cell.textContent.replace(/inf|NaN/g, "")));
+      for (const each of 2 * words.length > data.length ? column : words) each.classList.add("words");
+    }
+  }
+  for (const each of document.querySelectorAll("td.words"))      // code in a cell breaks before its arguments and values
+    if (!each.childElementCount) each.innerHTML = each.innerHTML.replace(/[(=](?=\S{8})/g, "$&<wbr>");
   for (const image of document.querySelectorAll(".bd-article img")) {      // a click shows a picture alone
     if (image.closest("a")) continue;
     const link = document.createElement("a");

@@ -96,6 +96,8 @@ class Gallery:
             committed one, or `table` itself if none is committed. None without a `table`.
         """
         require(fig is not None or not says, "says", says, "must come with a figure")
+        if fig is not None:
+            _write_in_ink(fig)
         if not self.output:
             real = name.removesuffix(STANDIN)
             if fig is not None and not self._is_published(real, fig, table):
@@ -187,12 +189,20 @@ class Gallery:
 
 def _files(fig, origin=""):
     """Ending of a file -> the figure in it, with `origin` in its metadata."""
-    svg = io.BytesIO()
+    # First the PNG, whose hinted letters are wider: in its layout those of the SVG fit, too. It is found only once,
+    # since that takes most of the time.
+    pixels, svg = png(fig, origin), io.BytesIO()
+    fig.set_layout_engine("none")
     # Neither when nor with which version: the same picture is the same bytes.
     fig.savefig(svg, format="svg", metadata={"Date": None, "Creator": None, "Description": origin})
-    # The layout is found; finding it again for each further picture would take most of the time.
-    fig.set_layout_engine("none")
-    return {".svg": svg.getvalue(), ".png": png(fig, origin)}
+    return {".svg": svg.getvalue(), ".png": pixels}
+
+
+def _write_in_ink(fig):
+    """Darken coloured text that white paper makes pale; what is written in white stands on dark ground."""
+    for text in fig.findobj(mpl.text.Text):
+        if mpl.colors.to_hex(text.get_color()) != "#ffffff":
+            text.set_color(figures.ink(text.get_color()))
 
 
 def _mark(fig, text):

@@ -33,6 +33,31 @@ def test_policies_have_styles_of_their_own():
     assert figures.style("mine") == {"color": figures.GREY, "linestyle": "-"}
 
 
+def contrast(colour):
+    """Of text in this colour on white, as WCAG 2.1 defines it."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055)**2.4 for c in matplotlib.colors.to_rgb(colour)]
+    return 1.05 / (np.dot([0.2126, 0.7152, 0.0722], linear) + 0.05)
+
+
+@pytest.mark.parametrize("label", [*figures.POLICIES, "mine"])
+def test_a_name_is_written_dark_enough_to_read_and_in_the_hue_of_its_line(label):
+    ax = plt.gca()
+    figures.name_lines(ax, {label: 0.5})
+    drawn, written = (np.array(matplotlib.colors.to_rgb(colour)) for colour in (
+        figures.style(label)["color"], ax.texts[0].get_color()))
+    assert contrast(written) >= 4.5
+    if contrast(drawn) >= 4.5:
+        assert (written == drawn).all()
+    else:      # no darker than need be, and all three parts by one share
+        assert contrast(written) < 4.7 and written == pytest.approx(drawn * written.max() / drawn.max(), abs=0.005)
+
+
+def test_three_columns_are_no_wider_than_a_page(runs):
+    fig = figures.panels(np.geomspace(0.01, 1, 8), dict.fromkeys("abc", runs), 3)
+    assert fig.get_figwidth() == figures.PAGE
+    assert figures.panels(np.geomspace(0.01, 1, 8), {"a": runs}, 1).get_figwidth() == 4.3
+
+
 def test_bands_are_drawn_around_the_mean_or_the_median():
     values = np.array([[0.0], [1.0], [2.0], [7.0]]) + np.array([0.0, 10.0])
 

@@ -45,6 +45,23 @@ def test_files_are_byte_identical_and_carry_their_origin(tmp_path, runs):
     assert (tmp_path / "one" / "regret.csv").read_text() == "x\n1.23457\n"
 
 
+def test_pale_text_is_darkened_and_white_text_stays():
+    fig, ax = plt.subplots()
+    pale, white, dark = (ax.annotate("a", (0.5, 0.5), color=colour) for colour in ("C4", "w", "k"))
+    Gallery("omega_ucb").add("regret", fig)
+    assert pale.get_color() == figures.ink(figures.ORANGE) != figures.ORANGE
+    assert (white.get_color(), matplotlib.colors.to_hex(dark.get_color())) == ("w", "#000000")
+
+
+def test_no_letter_is_cut_at_the_edge_of_either_file(tmp_path):
+    fig, ax = plt.subplots(figsize=(4, 3))
+    ax.plot([0, 1], [0, 1])
+    figures.name_lines(ax, {"Budget-CB, printed radius": 1.0, "ε-first, shrinking": 0.5})
+    Gallery("omega_ucb", str(tmp_path)).add("regret", fig)
+    pixels = np.array(Image.open(tmp_path / "regret.png").convert("L"))
+    assert pixels[:, :-2].min() < 128 and (pixels[:, -2:] == 255).all()
+
+
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, runs):
     monkeypatch.chdir(tmp_path)
     fig = figures.panels(np.geomspace(0.01, 1, 8), {"S": runs})

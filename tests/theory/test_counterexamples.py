@@ -65,12 +65,12 @@ def test_theorem_3_is_violated_nine_hundred_times_too_often():
     assert 1 / cost > 1 / lower_end(1, z_squared) and cost > 900 * promised
 
 
-def test_example_2_has_three_values_that_sqrt_2_log_t_does_not_give():
+def test_example_2_prints_an_m_ucb_that_no_eps_gives():
     """Section 3: at t = 10,000 and n = 1,000 m-UCB (alpha = 1) has 2.95 and 48.6, omega-UCB 5.5 and 2.1.
 
-    The 48.6 is right. An m-UCB of 2.95 is below 0.8 / 0.2 = 4, which no eps >= 0 allows; Table 2's eps gives 8.6. With
-    rho = 1 omega-UCB's intervals hold an upper and a lower value whose ratio is above what rounds to 5.5 and to 2.1;
-    its index is larger still.
+    The 48.6 is right. An m-UCB of 2.95 is below 0.8 / 0.2 = 4, which no eps >= 0 allows; Table 2's eps gives 8.6. The
+    reading z = sqrt(2 log t) with rho = 1: omega-UCB's intervals hold an upper and a lower value whose ratio is above
+    what rounds to 5.5 and to 2.1; its index is larger still.
     """
     low, high = F(95969, 10**6), F(95970, 10**6)        # eps^2 = log(t - 1) / n; both values grow with eps
     assert low**2 < log_between(9999)[0] / 1000 and log_between(9999)[1] / 1000 < high**2

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
+from seaborn.utils import relative_luminance
 
 from ..checks import count, require
 from .statistics import resamples
@@ -48,6 +49,7 @@ CASTS = {
 }
 POLICIES = {label: look for cast in CASTS for label, look in cast.items()}
 
+PAGE = 9.6        # inches: the width of a figure that a page of the site shows with its letters in full size
 STYLE = {
     "figure.dpi": 80, "figure.constrained_layout.use": True,
     "font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9, "legend.fontsize": 8, "legend.frameon": False,
@@ -81,7 +83,17 @@ def style(label: str) -> dict:
     return {"color": colour, "linestyle": line}
 
 
-def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.045) -> None:
+def ink(colour: str) -> str:
+    """This colour for text on white, darkened where its contrast is less than 4.5 (WCAG 2.1, level AA).
+
+    >>> [cb.figures.ink(colour) for colour in ("#0072B2", "#E69F00")]
+    ['#0072b2', '#9e6d00']
+    """
+    shades = (share * np.array(mpl.colors.to_rgb(colour)) for share in np.linspace(1, 0, 201))
+    return mpl.colors.to_hex(next(shade for shade in shades if 1.05 / (relative_luminance(shade) + 0.05) >= 4.5))
+
+
+def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.055) -> None:
     """Write each line's name at its right end; names that would overlap are moved apart, as little as possible.
 
     Parameters
@@ -96,7 +108,7 @@ def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.045) -> None:
     >>> ax = Figure().add_subplot()
     >>> cb.figures.name_lines(ax, {"BTS": 0.5, "m-UCB": 0.5})
     >>> [(name.get_text(), round(float(name.xy[1]), 4)) for name in ax.texts]
-    [('BTS', 0.4775), ('m-UCB', 0.5225)]
+    [('BTS', 0.4725), ('m-UCB', 0.5275)]
     """
     require(len(ends) > 0, "ends", ends, "must be a dict label -> y with at least one line")
     to_axis = ax.transAxes.inverted().transform
@@ -106,8 +118,8 @@ def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.045) -> None:
     steps = gap * np.arange(len(labels))
     placed = isotonic_regression([heights[label] for label in labels] - steps).x
     for label, y in zip(labels, np.clip(placed, 0.0, 1.0 - steps[-1]) + steps, strict=True):
-        ax.annotate(label, (1.01, y), xycoords="axes fraction", va="center", fontsize=7.5,
-                    color=style(label)["color"], annotation_clip=False)
+        ax.annotate(label, (1.01, y), xycoords="axes fraction", va="center", fontsize=8,
+                    color=ink(style(label)["color"]), annotation_clip=False)
 
 
 def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None = None,
@@ -147,10 +159,13 @@ def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None
 
 
 def _grid(number, columns, size, **shared):
-    """A figure with `number` axes in rows, and these axes in order; `size` is that of one of them, in inches."""
+    """A figure with `number` axes in rows, and these axes in order; `size` is that of one of them, in inches.
+
+    They are narrower where the figure would be wider than a page, which then shrinks its text.
+    """
     rows = -(-number // columns)
-    fig, axes = plt.subplots(rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False, sharex=True,
-                             layout="constrained", **shared)
+    fig, axes = plt.subplots(rows, columns, figsize=(min(size[0] * columns, PAGE), size[1] * rows), squeeze=False,
+                             sharex=True, layout="constrained", **shared)
     for ax, above in zip(axes[-1], axes[max(rows - 2, 0)], strict=True):
         if ax in axes.flat[number:]:
             ax.remove()
@@ -193,8 +208,10 @@ def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int 
     fig, axes = _grid(len(groups), count("columns", columns), (4.3, height))
     for ax, (title, runs) in zip(axes, groups.items(), strict=True):
         ends = curves(ax, x, runs, band, center)
-        ax.set(xscale="log", yscale="log", title=title, xlim=(x[0], x[-1]), xlabel=xlabel, ylabel=ylabel)
+        ax.set(xscale="log", yscale="log", title=title, xlim=(x[0], x[-1]))
         name_lines(ax, ends)
+    fig.supxlabel(xlabel, fontsize=9)
+    fig.supylabel(ylabel, fontsize=9)
     return fig
 
 
