@@ -171,7 +171,8 @@ def _faults(row, claim):
 
 def report(rows, claims, root):
     """The text of REPRODUCTION.md: a line for each claim and each question of ours, what holds first."""
-    parts = [INTRODUCTION, _since(rows, root), totals(rows, claims, root, lambda name: f"#{name}"), ""]
+    since = _since(rows, root)
+    parts = [INTRODUCTION, *[since] * bool(since), totals(rows, claims, root, lambda name: f"#{name}"), ""]
     for name, part in rows.groupby("notebook", sort=False):
         lines = sorted(ledger.summary(part, claims).itertuples(), key=lambda line: STANDINGS.index(line.standing))
         ours = [line for line in lines if claims[line.id].ours]
