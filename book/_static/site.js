@@ -19,6 +19,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   for (const each of document.querySelectorAll("td code"))      // a short name in a table stays in one piece
     each.classList.toggle("name", each.textContent.length <= 24);
+  for (const each of document.querySelectorAll("td code:not(.name) .pre"))      // a long one breaks between its words
+    each.innerHTML = each.innerHTML.replace(/_/g, "_<wbr>");
   for (const head of document.querySelectorAll(".cell_output table thead")) {      // names of rows beside those of columns
     const [columns, names] = head.rows.length === 2 ? [...head.rows].map(row => [...row.cells]) : [[], []];
     const fit = columns.length === names.length && columns.every((cell, k) => !cell.textContent || !names[k].textContent);

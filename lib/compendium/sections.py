@@ -5,7 +5,8 @@ import re
 HEADING = re.compile(r"^#{2,5} (\d+(?:\.\d+)*)\.? ", re.MULTILINE)
 # What stays as it is: code, formulas, links, tags, headings. Then "section 3.8", "sections 3.8, 3.9 and 4.1".
 SKIPPED = r"```.*?```|<table.*?</table>|`[^`\n]+`|\$\$.*?\$\$|\$[^$]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^#[^\n]*$"
-MANY = r"\d+(?:\.\d+)*(?:(?:, and |, | and | or | to |–)\d+(?:\.\d+)*)*"
+# No section: the 1 of "section 4.4, 1,000 runs".
+MANY = r"\d+(?:\.\d+)*(?:(?:, and |, | and | or | to |–)\d+(?:\.\d+)*(?!\d|,\d{3}))*"
 REFERENCE = re.compile(rf"(?:{SKIPPED})|(?P<papers>['’]s |\b[Tt]heir )?\b(?P<word>[Ss]ections? )(?P<numbers>{MANY})"
                        r"(?P<of>[\d.]*\d| of (?:the|their|its|that) )?", re.DOTALL | re.MULTILINE)
 

@@ -13,6 +13,8 @@ KNOWN = {"3", "3.1", "3.10"}
     ("(section 3).", "([section 3](#section-3))."),
     ("sections 3, 3.1 and 3.10", "sections [3](#section-3), [3.1](#section-3.1) and [3.10](#section-3.10)"),
     ("sections 3.1–3.10", "sections [3.1](#section-3.1)–[3.10](#section-3.10)"),
+    ("section 3.1, 3,000 runs", "[section 3.1](#section-3.1), 3,000 runs"),
+    ("section 3.1 or 30,000 runs", "[section 3.1](#section-3.1) or 30,000 runs"),
     ("sections 3.1 and 4", "sections [3.1](#section-3.1) and 4"),
     ("see\nsection 3.1", "see\n[section 3.1](#section-3.1)"),
     ("> section 3.1", "> [section 3.1](#section-3.1)")])
