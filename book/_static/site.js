@@ -28,13 +28,14 @@ document.addEventListener("DOMContentLoaded", () => {
     names.forEach((cell, k) => cell.textContent && columns[k].replaceWith(cell));
     head.rows[1].remove();
   }
-  for (const table of document.querySelectorAll(".cell_output table")) {      // numbers stay at the right
+  for (const table of document.querySelectorAll(".cell_output table")) {      // a column of numbers stays at the right
     const rows = [...table.rows].map(row => [...row.cells].reverse());      // row names span rows: count from the right
     for (let k = 0; k < rows.at(-1).length; k++) {
       const column = rows.map(row => row[k]).filter(cell => cell && cell.colSpan === 1);
       const data = column.filter(cell => cell.matches("td"));
       const words = data.filter(cell => /\p{L}{3}/u.test(cell.textContent.replace(/inf|NaN/g, "")));
-      for (const each of 2 * words.length > data.length ? column : words) each.classList.add("words");
+      const kind = 2 * words.length < data.length ? "numbers" : "words";      // names of rows are words, too
+      for (const cell of column) cell.classList.add(kind);
     }
   }
   for (const each of document.querySelectorAll("td.words"))      // code in a cell breaks before its arguments and values
