@@ -53,7 +53,7 @@ def test_pale_text_is_darkened_and_white_text_stays():
     assert (white.get_color(), matplotlib.colors.to_hex(dark.get_color())) == ("w", "#000000")
 
 
-def test_no_letter_is_cut_at_the_edge_of_either_file(tmp_path):
+def test_no_letter_is_cut_at_the_edge_of_the_png(tmp_path):
     fig, ax = plt.subplots(figsize=(4, 3))
     ax.plot([0, 1], [0, 1])
     figures.name_lines(ax, {"Budget-CB, printed radius": 1.0, "ε-first, shrinking": 0.5})

@@ -161,7 +161,7 @@ def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None
 def _grid(number, columns, size, **shared):
     """A figure with `number` axes in rows, and these axes in order; `size` is that of one of them, in inches.
 
-    They are narrower where the figure would be wider than a page, which then shrinks its text.
+    They are narrower where the figure would be wider than a page and its text would be shrunk.
     """
     rows = -(-number // columns)
     fig, axes = plt.subplots(rows, columns, figsize=(min(size[0] * columns, PAGE), size[1] * rows), squeeze=False,
