@@ -81,7 +81,7 @@ def test_names_at_line_ends_do_not_overlap(runs):
     for y in ends.values():
         ax.plot([0, 1], [0, y])
     figures.name_lines(ax, ends, gap=0.05)
-    heights = sorted(text.xy[1] for text in ax.texts)
+    heights = sorted(text.xyann[1] for text in ax.texts)
     assert np.diff(heights).min() > 0.049
 
 
@@ -163,6 +163,24 @@ def test_only_names_that_overlap_move_and_none_leaves_the_axis():
     _, ax = plt.subplots()
     ax.set(xlim=(0, 1), ylim=(0, 1))
     figures.name_lines(ax, {"alone": 0.5, "a": 0.97, "b": 0.99, "c": 0.98, "d": 0.21, "e": 0.2, "f": 0.0}, gap=0.05)
-    heights = {text.get_text(): text.xy[1] for text in ax.texts}
+    heights = {text.get_text(): text.xyann[1] for text in ax.texts}
     assert heights == pytest.approx(
         {"alone": 0.5, "a": 0.9, "c": 0.95, "b": 1.0, "e": 0.18, "d": 0.23, "f": 0.0})
+
+
+def test_a_name_is_led_to_from_the_end_of_its_line():
+    """The leader is looked for in the picture: by its first and last point, in the axis' coordinates."""
+    fig, ax = plt.subplots()
+    ax.set(xlim=(0, 1), ylim=(0, 2))
+    figures.name_lines(ax, {"BTS": 1.0, "m-UCB": 1.0, "above": 3.0}, gap=0.1)
+    fig.canvas.draw()
+    for text, (end, name) in zip(ax.texts, ((0.5, 0.45), (0.5, 0.55), (1.0, 1.0)), strict=True):
+        leader = text.arrow_patch
+        first, last = ax.transAxes.inverted().transform(
+            leader.get_transform().transform(leader.get_path().vertices)[[0, -1]])
+        right, left = (first, last) if first[0] > last[0] else (last, first)
+        assert left == pytest.approx((1.0, end), abs=0.005)                             # the end of the line
+        letters = matplotlib.text.Text.get_window_extent(text)         # without the leader
+        assert 1.0 < right[0] <= ax.transAxes.inverted().transform(letters)[0, 0]
+        assert abs(right[1] - name) < 0.03
+        assert leader.get_edgecolor()[:3] == matplotlib.colors.to_rgb(figures.style(text.get_text())["color"])

@@ -94,20 +94,20 @@ def ink(colour: str) -> str:
 
 
 def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.055) -> None:
-    """Write each line's name at its right end; names that would overlap are moved apart, as little as possible.
+    """Write each line's name right of its end, where a thin line leads to it; names that would overlap move apart.
 
     Parameters
     ----------
     ax : matplotlib Axes
     ends : dict label -> y of the line's last point
     gap : float
-        Smallest distance between two names, as a share of the axis' height.
+        Smallest distance between two names, as a share of the axis' height; they move as little as this allows.
 
     Examples
     --------
     >>> ax = Figure().add_subplot()
     >>> cb.figures.name_lines(ax, {"BTS": 0.5, "m-UCB": 0.5})
-    >>> [(name.get_text(), round(float(name.xy[1]), 4)) for name in ax.texts]
+    >>> [(name.get_text(), round(float(name.xyann[1]), 4)) for name in ax.texts]
     [('BTS', 0.4725), ('m-UCB', 0.5275)]
     """
     require(len(ends) > 0, "ends", ends, "must be a dict label -> y with at least one line")
@@ -118,8 +118,11 @@ def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.055) -> None:
     steps = gap * np.arange(len(labels))
     placed = isotonic_regression([heights[label] for label in labels] - steps).x
     for label, y in zip(labels, np.clip(placed, 0.0, 1.0 - steps[-1]) + steps, strict=True):
-        ax.annotate(label, (1.01, y), xycoords="axes fraction", va="center", fontsize=8,
-                    color=ink(style(label)["color"]), annotation_clip=False)
+        colour = style(label)["color"]
+        leader = {"arrowstyle": "-", "color": colour, "lw": 0.7, "relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1}
+        ax.annotate(label, (1, np.clip(heights[label], 0, 1)), xycoords="axes fraction", annotation_clip=False,
+                    xytext=(12, y), textcoords=("offset points", "axes fraction"), arrowprops=leader,
+                    va="center", fontsize=8, color=ink(colour))
 
 
 def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None = None,
