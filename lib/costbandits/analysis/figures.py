@@ -111,6 +111,7 @@ def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.055) -> None:
     [('BTS', 0.4725), ('m-UCB', 0.5275)]
     """
     require(len(ends) > 0, "ends", ends, "must be a dict label -> y with at least one line")
+    ax.margins(x=0)         # lines end where the axis ends, unless its limits were set
     to_axis = ax.transAxes.inverted().transform
     heights = {label: to_axis(ax.transData.transform((ax.get_xlim()[1], y)))[1] for label, y in ends.items()}
     labels = sorted(heights, key=heights.get)
