@@ -12,12 +12,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pygments.token import Generic, Keyword, Name
 
 import costbandits
 from compendium import outcome, report
 from compendium.project import chapters, claims
 from compendium.site import __main__ as command
-from compendium.site import architecture, check, ledger, results, sources
+from compendium.site import architecture, check, extension, ledger, results, sources
 from compendium.site import chapters as pages_of_chapters
 from compendium.site.links import Links
 
@@ -199,6 +200,25 @@ def test_outputs_of_the_full_run_count_only_for_the_same_code(tmp_path):
     assert pages_of_chapters.executed(committed, made) is None
     assert pages_of_chapters.executed(committed, notebook(made, "x = 1", {"full": 1})) == {"one": [{"full": 1}]}
     assert pages_of_chapters.executed(committed, notebook(made, "x = 2", {"full": 1})) is None
+
+
+def test_printed_code_is_in_colours_and_the_sentences_beside_it_are_not():
+    text = ("@index\ndef half(n):\n    \"\"\"Half of n.\"\"\"\n    if n > 0:\n        return n / 2\n    else:\n"
+            "        return 0\n\npulls of the good and the bad arm: 9 and 1\nelse:\n    x = (1 if n\n     else 2)\n")
+    tokens = list(extension.Printed().get_tokens_unprocessed(text))
+    assert "".join(value for *_, value in tokens) == text
+    assert all(text[at:at + len(value)] == value for at, _, value in tokens)
+    assert [value for _, kind, value in tokens if kind is Generic.Output] == [
+        "pulls of the good and the bad arm: 9 and 1\n"]
+    assert (text.index("def"), Keyword, "def") in tokens and (text.index("half"), Name.Function, "half") in tokens
+
+
+@pytest.mark.parametrize(("said", "lexer"), [
+    ("def twice(n):\n    return 2 * (n + n)\n", "printed"), ("regret of both: 3 and 4\n", None), ("a   b\n    1  2\n", None)])
+def test_only_cells_that_print_code_are_marked(tmp_path, said, lexer):
+    cell = {"cell_type": "code", "id": "one", "metadata": {}, "source": "x", "outputs": [{"text": said}]}
+    found, = pages_of_chapters._code(tmp_path, "kube", cell)
+    assert found["metadata"]["mystnb"].get("text_lexer") == lexer
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -385,6 +405,19 @@ def test_no_text_of_a_chapter_is_left_in_the_form_it_is_written_in(visit, name):
         all.querySelectorAll("pre, code, math, script, .cell_output").forEach(each => each.remove());
         return all.textContent; }""")
     assert re.findall(r"\$[^$]{1,60}\$|\]\([^)]{1,60}\)", text) == []
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_cell_says_is_not_cut_on_a_laptop(visit, name):
+    """Sentences, tables and formulas; printed code may scroll."""
+    page = visit(f"notebooks/{name}.html", width=1280)
+    cut = page.evaluate("""() => [...document.querySelectorAll(".cell_output .output, .cell_output pre, div.math")]
+        .filter(each => each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1
+                        && !each.closest(".highlight-printed"))
+        .map(each => each.textContent.trim().slice(0, 80))""")
+    assert cut == []
 
 
 @pytest.mark.slow

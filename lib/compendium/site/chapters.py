@@ -14,6 +14,9 @@ from ..typography import plain
 # JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
 DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
 
+# Of what cells print, only the library's code has lines like this; extension.py knows how to show it.
+CODE = re.compile(r"^ {4,}\S.*[=:(]", re.MULTILINE)
+
 # What MyST is to read inside of a `details` stands between blank lines.
 OPENED, FOLDED = re.compile(r"(</summary>)\s*"), re.compile(r"\s*(</details>)")
 
@@ -79,7 +82,9 @@ def _code(root, name, cell):
     if "hide-input" in tags and not cell["outputs"]:
         tags.add("plumbing")      # nothing to see, unless all code is shown
     metadata["tags"] = sorted({*tags, "hide-cell" if prompt == "solution" else "hide-input"} - {"parameters"})
-    metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": prompt}
+    printed = any(CODE.search("".join(output.get("text", ""))) for output in cell["outputs"])
+    metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": prompt,
+                          **({"text_lexer": "printed"} if printed else {})}
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
     filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]

@@ -1,9 +1,13 @@
-"""What Sphinx has to know about these pages: formulas, places that links lead to, terms of the glossary."""
+"""What Sphinx has to know about these pages: formulas, places that links lead to, terms, code that a cell prints."""
 
 import re
+from codeop import compile_command
+from itertools import groupby
 from pathlib import Path
 
 from docutils import nodes
+from pygments.lexers import PythonLexer
+from pygments.token import Generic
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
@@ -89,6 +93,29 @@ def meanings(path):
             for term, meaning in TERM.findall(path.read_text(encoding="utf-8"))}
 
 
+class Printed(PythonLexer):
+    """The library's code as a cell prints it, in colours, and sentences around it, without."""
+
+    def get_tokens_unprocessed(self, text):
+        start = 0
+        for sentence, lines in groupby(text.splitlines(keepends=True), _sentence):
+            part = "".join(lines)
+            tokens = [(0, Generic.Output, part)] if sentence else super().get_tokens_unprocessed(part)
+            yield from ((start + at, kind, value) for at, kind, value in tokens)
+            start += len(part)
+
+
+def _sentence(line):
+    """Whether a line printed beside code is none: it stands at the margin, and no statement begins like it."""
+    if line[0].isspace() or line.rstrip().endswith(":"):
+        return False
+    try:
+        compile_command(line)
+    except SyntaxError:
+        return True
+    return False
+
+
 def readable(app, what, name, thing, options, lines):
     """Escape what reStructuredText would read as markup: a docstring is plain text, with code in backticks."""
     parts = EXAMPLE.split("\n".join(lines))
@@ -125,6 +152,7 @@ def setup(app):
     app.connect("config-inited", files)
     app.connect("doctree-read", anchors)
     app.connect("autodoc-process-docstring", readable, priority=400)      # before the sections are read
+    app.add_lexer("printed", Printed)
     app.add_post_transform(Places)
     app.add_post_transform(Terms)
     app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
