@@ -214,7 +214,8 @@ def test_printed_code_is_in_colours_and_the_sentences_beside_it_are_not():
 
 
 @pytest.mark.parametrize(("said", "lexer"), [
-    ("def twice(n):\n    return 2 * (n + n)\n", "printed"), ("regret of both: 3 and 4\n", None), ("a   b\n    1  2\n", None)])
+    ("def twice(n):\n    return 2 * (n + n)\n", "printed"), ("regret of both: 3 and 4\n", None),
+    ("a   b\n    1  2\n", None)])
 def test_only_cells_that_print_code_are_marked(tmp_path, said, lexer):
     cell = {"cell_type": "code", "id": "one", "metadata": {}, "source": "x", "outputs": [{"text": said}]}
     found, = pages_of_chapters._code(tmp_path, "kube", cell)
