@@ -17,6 +17,8 @@ LETTERS = ((0x20, 0x7E), (0xA0, 0xFF), (0x131, 0x131), (0x237, 0x237), (0x2C6, 0
            (0x2010, 0x2044), (0x2061, 0x2064), (0x20D0, 0x20F0), (0x2100, 0x214F), (0x2190, 0x21FF), (0x2200, 0x22FF),
            (0x2308, 0x230B), (0x23B4, 0x23E1), (0x25A0, 0x25FF), (0x27C2, 0x27FF), (0x2A00, 0x2AFF), (0x1D400, 0x1D537),
            (0x1D538, 0x1D56B), (0x1D670, 0x1D7CB), (0x1D7CE, 0x1D7E1), (0x1D7F6, 0x1D7FF))
+# Space between rows, which math_core would print.
+ROWS_APART = re.compile(r"(?<=\\\\)\[[\d.]+(?:em|ex|pt)\]")
 # Rules and gaps of small fractions, in thousandths of an em: browsers round them to whole pixels.
 CONSTANTS = {"FractionRuleThickness": 52, "RadicalRuleThickness": 52, "FractionNumeratorGapMin": 120,
              "FractionDenominatorGapMin": 120}
@@ -51,7 +53,8 @@ def mathml(tex, display=False):
     '<math display="block"><mi>x</mi></math>'
     """
     try:
-        text = LatexToMathML(fancy_error=False).convert_with_local_state(tex.strip(), displaystyle=display)
+        text = LatexToMathML(fancy_error=False).convert_with_local_state(
+            ROWS_APART.sub("", tex.strip()), displaystyle=display)
     except LatexError as error:
         raise ValueError(f"formula = {tex.strip()!r}: {error}") from None
     for wrong, right in MENDED:

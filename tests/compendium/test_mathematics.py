@@ -47,6 +47,12 @@ def test_what_a_browser_would_show_wrongly(tex, part):
     assert part in mathml(tex, display=True)
 
 
+def test_space_between_rows_is_no_text():
+    assert mathml(r"\begin{aligned}a&=b\\[.4em]c&=d\end{aligned}") == mathml(
+        r"\begin{aligned}a&=b\\c&=d\end{aligned}")
+    assert "[" in mathml(r"\begin{aligned}a&=b\\[c]&=d\end{aligned}")
+
+
 @pytest.mark.parametrize("tex", [r"\nonsense{x}", r"\frac{1}", "{x", r"\left( x"])
 def test_what_cannot_be_read(tex):
     with pytest.raises(ValueError, match="formula = "):

@@ -93,6 +93,7 @@ def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
     text = (site / "notebooks/kube.html").read_text(encoding="utf-8")
     assert '<a class="term reference internal" href="../glossary.html#term-budget" title=' in text
     assert text.count("<math") > 300 and "\\(" not in text and "class=\"math notranslate" not in text
+    assert re.search(r'<span class="kept"><math>((?!</math>).)*</math>\.</span> ', text)      # a full stop stays
     for path in (site / "notebooks").glob("*.html"):      # a formula that has swallowed prose
         assert not re.search(r"(<mi>[a-z]</mi>){12}", path.read_text(encoding="utf-8")), path
     assert text.count("figures/kube/figure_1") + text.count("_images/figure_1") == 1      # each figure once
@@ -220,6 +221,12 @@ def test_only_cells_that_print_code_are_marked(tmp_path, said, lexer):
     cell = {"cell_type": "code", "id": "one", "metadata": {}, "source": "x", "outputs": [{"text": said}]}
     found, = pages_of_chapters._code(tmp_path, "kube", cell)
     assert found["metadata"]["mystnb"].get("text_lexer") == lexer
+
+
+def test_tables_have_commas_and_dashes():
+    table = "<tr><th>10000</th><td>156222</td><td>NaN</td><td>100</td><td>0.12345</td><td>in 2015 NaN</td></tr>"
+    assert pages_of_chapters._readable(table) == (
+        "<tr><th>10,000</th><td>156,222</td><td>–</td><td>100</td><td>0.12345</td><td>in 2015 NaN</td></tr>")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -85,6 +85,9 @@ def _code(root, name, cell):
     printed = any(CODE.search("".join(output.get("text", ""))) for output in cell["outputs"])
     metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": prompt,
                           **({"text_lexer": "printed"} if printed else {})}
+    for output in cell["outputs"]:
+        if "text/html" in output.get("data", {}):
+            output["data"]["text/html"] = _readable("".join(output["data"]["text/html"]))
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
     filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
@@ -92,6 +95,12 @@ def _code(root, name, cell):
         cell["outputs"] = rest
     figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
     return [cell, _cell(figures, cell["id"])] if figures else [cell]
+
+
+def _readable(table):
+    """A table of pandas with commas in all long whole numbers, and a dash for what does not apply."""
+    table = re.sub(r"(?<=>)\d{4,}(?=</t[hd]>)", lambda found: f"{int(found[0]):,}", table)
+    return re.sub(r"(?<=>)NaN(?=</t[hd]>)", "–", table)
 
 
 def _figure(root, name, figure, alt, cell):

@@ -17,6 +17,7 @@ from ..mathematics import mathml
 ANCHOR = re.compile(r'<a id="([^"]+)">')
 TERM = re.compile(r"^(\w.*)\n  (.+(?:\n  .+)*)", re.MULTILINE)
 EXAMPLE = re.compile(r"(^ *>>>.*?(?:\n\s*\n|\Z))", re.DOTALL | re.MULTILINE)
+CLOSING = re.compile(r"[.,;:!?)\]’”]+")
 GLOSSARY = "glossary"
 
 
@@ -87,6 +88,20 @@ class Terms(SphinxPostTransform):
         return link
 
 
+class Punctuation(SphinxPostTransform):
+    """A comma after a formula stays on its line."""
+
+    default_priority = 300      # the terms are found by then
+
+    def run(self, **kwargs):
+        for formula in list(self.document.findall(nodes.math)):
+            parent, place = formula.parent, formula.parent.index(formula)
+            after = parent[place + 1] if place + 1 < len(parent) else None
+            if isinstance(after, nodes.Text) and (mark := CLOSING.match(after)):
+                parent[place:place + 2] = [nodes.inline("", "", formula, nodes.Text(mark[0]), classes=["kept"]),
+                                           nodes.Text(after[mark.end():])]
+
+
 def meanings(path):
     """Term in small letters -> the term and its meaning, from the glossary's page."""
     return {term.lower(): (term, re.sub(r"[*`$\\]", "", " ".join(meaning.split())))
@@ -155,5 +170,6 @@ def setup(app):
     app.add_lexer("printed", Printed)
     app.add_post_transform(Places)
     app.add_post_transform(Terms)
+    app.add_post_transform(Punctuation)
     app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
