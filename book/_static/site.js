@@ -33,7 +33,7 @@ document.addEventListener("DOMContentLoaded", () => {
     for (let k = 0; k < rows.at(-1).length; k++) {
       const column = rows.map(row => row[k]).filter(cell => cell && cell.colSpan === 1);
       const data = column.filter(cell => cell.matches("td"));
-      const words = data.filter(cell => /\p{L}{3}/u.test(cell.textContent.replace(/inf|NaN/g, "")));
+      const words = data.filter(cell => /\p{L}{3}/u.test(cell.textContent.replace(/inf/g, "")));
       const kind = 2 * words.length < data.length ? "numbers" : "words";      // names of rows are words, too
       for (const cell of column) cell.classList.add(kind);
     }
