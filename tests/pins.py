@@ -17,7 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import costbandits as cb
-from costbandits.engine.loops import DONE, Run
+from costbandits import fast
+from costbandits.engine.driver import DONE
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import POLICY, Stacks, stream
 from costbandits.policies.base import Problem
 from costbandits.studies.keys import RESULTS
@@ -120,12 +122,16 @@ def states(number=300):
 
 
 def numbers(thing):
-    """All numbers in nested tuples of arrays, records and numbers, as arrays."""
+    """All numbers in nested tuples of arrays, records and numbers, as arrays.
+
+    What a kernel calls `local` decides only how far it looks ahead, and is not pinned.
+    """
     if isinstance(thing, np.record):
         yield from thing.tolist()
     elif isinstance(thing, tuple):
-        for part in thing:
-            yield from numbers(part)
+        names = getattr(thing, "_fields", [""] * len(thing))
+        for name, part in zip(names, thing, strict=True):
+            yield from numbers(part) if name != "local" else ()
     elif isinstance(thing, np.ndarray) and thing.dtype.names:
         yield from (thing[name] for name in thing.dtype.names)
     elif isinstance(thing, np.ndarray | float | int):
@@ -138,7 +144,7 @@ def working(policy, bandit, stop):
     max_cost, *limits = stop.limits(bandit)
     fractions = np.array([1.0])
     run = Run(Stacks(bandit, 5, 0, order), stop.due(fractions), 10**6, max_cost, *limits, stop.ends(fractions))
-    assert policy.play(run, Problem.of(bandit, stop, order), stream(5, 0, POLICY)) == DONE
+    assert fast.play(policy, run, Problem.of(bandit, stop, order), stream(5, 0, POLICY)) == DONE
     return bits(*map(np.ravel, numbers((run.state, run.worked_on))))
 
 

@@ -19,9 +19,8 @@ import yaml
 from costbandits.analysis import ledger
 from costbandits.checks import require
 
-from . import outcome, publication
+from . import check, outcome, publication
 from .project import claims as claims_of
-from .site import check
 from .terminal import text_of
 from .typography import typeset
 

@@ -119,11 +119,15 @@ def _compared(paper, folder):
     asked, answered = (pd.MultiIndex.from_frame(rows[[*QUESTION, "cell"]]) for rows in (paper, deep))
     found = dict(zip(answered, zip(deep.verdict, deep.replications, deep.note, strict=True), strict=True))
     more = [found.get(question, ("", 0, "")) for question in asked]
-    withdrawn = ledger.UNTESTABLE
-    rows = paper.assign(deep=[verdict if number > row.replications or verdict == withdrawn != row.verdict else ""
-                              for (verdict, number, _), row in zip(more, paper.itertuples(), strict=True)],
+    rows = paper.assign(deep=[_later(row, *found[:2]) for row, found in zip(paper.itertuples(), more, strict=True)],
                         note=[_decisive(*notes) for notes in zip(paper.note, (note for *_, note in more), strict=True)])
     return rows, deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
+
+
+def _later(row, verdict, replications):
+    """The verdict of more runs on a row; "" if it rests on no more than the row itself, and takes nothing back."""
+    withdrawn = verdict == ledger.UNTESTABLE and row.verdict != ledger.UNTESTABLE
+    return verdict if withdrawn or replications > row.replications else ""
 
 
 def _decisive(note, later):

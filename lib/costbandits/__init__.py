@@ -39,5 +39,12 @@ def __getattr__(name):
     return getattr(room, name, None) or importlib.import_module(f".{name}", room.__name__)
 
 
+# What `dir(cb)` and completion show: enough to begin with. Policies are offered by `cb.policies`; all other names of
+# `__all__` are there, too.
+_FRONT = {*__all__} - {*policies.__all__, *_LATER, "StoreError", "check_sampler"} | {
+    "ChoosePolicy", "IndexPolicy", "bounds", "choose", "figures", "index", "optimum", "paired", "policies", "polytopes",
+    "regret", "statistics"}
+
+
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted(_FRONT)

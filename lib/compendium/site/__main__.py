@@ -6,8 +6,9 @@ import sys
 import time
 from pathlib import Path
 
+from .. import check
 from ..terminal import text_of
-from . import check, sources
+from . import sources
 
 
 def main(arguments=None):

@@ -8,7 +8,8 @@ from types import ModuleType
 import costbandits
 
 ROOMS = {"environments": "what is played", "engine": "how it is played", "policies": "who plays",
-         "studies": "many runs", "theory": "what is promised", "analysis": "what came out"}
+         "fast": "the same policies, played fast", "studies": "many runs", "theory": "what is promised",
+         "analysis": "what came out"}
 
 
 def pages():
@@ -21,11 +22,23 @@ def pages():
     return {f"api/{room}.md": _page(room, *parts) for room, parts in found.items()}
 
 
-def _page(room, names, modules):
+def _page(room, names, packages):
     told = "\n".join(_entry("costbandits", name, thing) for name, thing in names)
-    for name, module in modules:
+    for name, module in packages:
         told += _module(f"cb.{name}", module)
-    return f"# {room}: {ROOMS[room]}\n\n```{{eval-rst}}\n.. currentmodule:: costbandits\n```\n\n{told}"
+    modules = _modules(importlib.import_module(f"costbandits.{room}"))
+    table = "\n".join(f"| `{name}` | {line} |" for name, line in modules)
+    return (f"# {room}: {ROOMS[room]}\n\n| module | what is in it |\n|---|---|\n{table}\n\n"
+            f"```{{eval-rst}}\n.. currentmodule:: costbandits\n```\n\n{told}")
+
+
+def _modules(package, above=""):
+    """Name, and first line of the docstring, of each module of a package."""
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        yield f"{above}{info.name}", (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
+        if info.ispkg:
+            yield from _modules(module, f"{above}{info.name}/")
 
 
 def _module(name, module):

@@ -107,21 +107,24 @@ def _line(book, row):
     links = [f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>']
     links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
     kind = "ours" if claim.ours else "the paper's"
-    told = [escape(book.title(row.notebook)), f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>',
-            row.verdict, *(escape(typeset(text)) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
-            escape(value(row)),
-            region(*claim.region), f"{row.replications:,}", escape(row.deep), " ".join(links),
-            escape(typeset(_note(row)))]
-    classes = {2: f"v-{row.verdict.split()[0]}", 6: "number", 7: "number", 8: "number"}
-    numbers = {6: row.estimate, 7: claim.region[0], 8: row.replications}      # what these columns are sorted by
-    texts = "".join(f"<td{_attributes(classes.get(k), numbers.get(k))}>{text}</td>" for k, text in enumerate(told))
+    texts = "".join([
+        _cell(escape(book.title(row.notebook))),
+        _cell(f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>'),
+        _cell(row.verdict, f"v-{row.verdict.split()[0]}"),
+        *(_cell(escape(typeset(text))) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
+        _cell(escape(value(row)), "number", row.estimate), _cell(region(*claim.region), "number", claim.region[0]),
+        _cell(f"{row.replications:,}", "number", row.replications),
+        *map(_cell, (escape(row.deep), " ".join(links), escape(typeset(_note(row)))))])
     return (f'<tr data-paper="{escape(book.title(row.notebook))}" data-verdict="{row.verdict}" '
             f'data-reading="{"primary" if row.reading == "primary" else "other"}" '
             f'data-claim="{kind}">{texts}</tr>')
 
 
-def _attributes(kind, number):
-    return (f' class="{kind}"' if kind else "") + (f' data-number="{json.dumps(number)}"' if number is not None else "")
+def _cell(text, kind="", number=None):
+    """A cell of the table, of a class; a column of numbers is sorted by them."""
+    attributes = f' class="{kind}"' * bool(kind)
+    attributes += f' data-number="{json.dumps(number)}"' if number is not None else ""
+    return f"<td{attributes}>{text}</td>"
 
 
 def claims_page(book, name):

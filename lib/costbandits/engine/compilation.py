@@ -160,6 +160,12 @@ def _used(function):
     return sorted(used.items(), key=lambda item: item[0])
 
 
+def _holds_typed(rule):
+    """Whether a compiled rule is a reader's, or a function of the library that was made around one."""
+    inner = inspect.getclosurevars(rule.py_func).nonlocals.values()
+    return not ours(rule.py_func) or any(_holds_typed(part) for part in inner if hasattr(part, "py_func"))
+
+
 class Kernel:
     """A pull loop, or another function that only Python calls, compiled when it is first called.
 
@@ -217,7 +223,7 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
     outer = eval(compile(f"lambda {names}: loop({', '.join(list(inside)[1:])}, {names})", __file__, "eval"), inside)
     outer.__module__ = __name__
     rule = rules[0].py_func
-    kind = "" if all(ours(rule.py_func) for rule in rules) else f"{TYPED}_"
+    kind = f"{TYPED}_" if any(_holds_typed(rule) for rule in rules) else ""
     outer.__qualname__ = f"{kind}{kernel.py_func.__name__}_around_{rule.__module__}_{rule.__qualname__}"
     signature = kernel.signature and kernel.signature.return_type(*kernel.signature.args[len(rules):])
     return Kernel(outer, signature, holds_a_rule=True)
@@ -226,7 +232,7 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
 def ready(rule: Callable, signature: Signature) -> Callable:
     """The rule, compiled for this signature: rules of the library are compiled only when they are played.
 
-    >>> from costbandits.engine.loops import INDEX
+    >>> from costbandits.engine.plain import INDEX
     >>> ready(cb.UCB1.rule, INDEX) is cb.UCB1.rule
     True
     """

@@ -11,7 +11,7 @@ from ..environments.bandits import Bandit
 from ..environments.distributions import Bernoulli, Beta, Constant, Discrete, Distribution, TruncatedNormal, draw
 from . import trees
 from .compilation import compiled_for
-from .state import NOW, Outcomes, State, new_record
+from .state import Arms, Outcomes
 from .trees import LEAF, read_leaf, read_on
 
 # What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such as
@@ -25,11 +25,11 @@ ROOM = 1 << 22          # numbers of such laws that are kept for the other polic
 
 
 @compiled_for()
-def _read_on(n, sums, outcomes):
+def _read_on(arms, outcomes):
     """Read on at each position of which all that was read has been pulled."""
-    for k in range(n.size):
-        if n[k] == outcomes.filled[k]:
-            read_on(k, n, sums, outcomes)
+    for k in range(arms.n.size):
+        if arms.n[k] == outcomes.filled[k]:
+            read_on(k, arms, outcomes)
 
 
 @compiled_for()
@@ -110,15 +110,15 @@ class Stacks:
         K = len(self.laws)
         values = [[counted(law) for law in pair] for pair in self.laws]
         V = max(len(found[0]) for pair in values for found in (*pair, ((0.0,),)) if found)
-        self.arms, self._tables = np.zeros((K, 5), np.int64), np.zeros((K, 2, 2 * V + trees.PARAMETERS))
-        self.arms[:, trees.ARM] = order
+        self.trees, self._tables = np.zeros((K, 5), np.int64), np.zeros((K, 2, 2 * V + trees.PARAMETERS))
+        self.trees[:, trees.ARM] = order
         for k, pair in enumerate(self.laws):
             for column, law in enumerate(pair):
-                self.arms[k, trees.KIND + column] = _tabulate(law, values[k][column], self._tables[k, column], V)
-        self.typed = np.flatnonzero((self.arms[:, trees.KIND:] == trees.TYPED).any(axis=1)).tolist()
-        self.arms[:, trees.HOME] = np.arange(K) * trees.LEAF
-        self.arms[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
-        self.counted = bool((self.arms[:, trees.KIND:] > 0).all())
+                self.trees[k, trees.KIND + column] = _tabulate(law, values[k][column], self._tables[k, column], V)
+        self.typed = np.flatnonzero((self.trees[:, trees.KIND:] == trees.TYPED).any(axis=1)).tolist()
+        self.trees[:, trees.HOME] = np.arange(K) * trees.LEAF
+        self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
+        self.counted = bool((self.trees[:, trees.KIND:] > 0).all())
         self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
         self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
         self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
@@ -133,43 +133,43 @@ class Stacks:
         level[:, 0] = 0
         random = np.empty(5, np.uint64)
         random[4] = self._key
-        return Outcomes(self._pool, self.arms[:, trees.HOME].copy(), np.zeros(K, np.int64), self.arms, self._tables,
+        return Outcomes(self._pool, self.trees[:, trees.HOME].copy(), np.zeros(K, np.int64), self.trees, self._tables,
                         level, counts, self._kept, random)
 
     def pairs(self, k: int, count: int) -> np.ndarray:
         """The first outcomes of a position, shape (count, 2)."""
         K, outcomes, found = len(self.laws), self.outcomes(), np.empty((count, 2))
-        state = State(np.zeros(K, np.int64), np.zeros((4, K)), new_record(NOW))
+        arms = Arms.of(K)
         while (first := int(outcomes.filled[k])) < count:
-            state.n[k] = first
-            self.read_on(outcomes, state)
+            arms.n[k] = first
+            self.read_on(outcomes, arms)
             part = outcomes.pool[outcomes.at[k] + first:outcomes.at[k] + outcomes.filled[k]]
             found[first:first + len(part)] = part[:count - first]
         return found
 
     @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
-    def read_on(self, outcomes: Outcomes, state: State) -> None:
+    def read_on(self, outcomes: Outcomes, arms: Arms) -> None:
         """Read on at each position of which all that was read has been pulled."""
-        _read_on(state.n, state.sums, outcomes)
+        _read_on(arms, outcomes)
         for k in self.typed:
-            if state.n[k] == outcomes.filled[k]:
-                self._sample(k, int(state.n[k]), outcomes)
+            if arms.n[k] == outcomes.filled[k]:
+                self._sample(k, int(arms.n[k]), outcomes)
 
     def _sample(self, k, n, outcomes):
-        home = int(self.arms[k, trees.HOME])
+        home = int(self.trees[k, trees.HOME])
         first = n >> trees.SHIFT
         leaves = min(max(first, SHORTEST), LONGEST)
         _read_leaves(k, n, home, leaves, outcomes)
         for column, law in enumerate(self.laws[k]):
-            if self.arms[k, trees.KIND + column] == trees.TYPED:
+            if self.trees[k, trees.KIND + column] == trees.TYPED:
                 outcomes.pool[home:home + leaves * trees.LEAF, column] = self._drawn(k, column, law, first, leaves)
         outcomes.at[k], outcomes.filled[k] = home - n, n + leaves * trees.LEAF
 
     def _drawn(self, k, column, law, first, leaves):
         drawn = self._sampled.get((k, column, first))
         if drawn is None:
-            rng = stream(*self._origin, (REWARD, COST)[column], int(self.arms[k, trees.ARM]), first)
-            name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {self.arms[k, trees.ARM]}"
+            rng = stream(*self._origin, (REWARD, COST)[column], int(self.trees[k, trees.ARM]), first)
+            name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {self.trees[k, trees.ARM]}"
             drawn = draw(name, law, rng, leaves * trees.LEAF)
             if self._room > 0:
                 self._sampled[k, column, first] = drawn

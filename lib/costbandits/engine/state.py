@@ -1,9 +1,9 @@
-"""What a pull loop works on, by name.
+"""What the driver works on, by name.
 
-All of it lives in arrays, so that a loop can return and be called again. A loop unpacks these tuples once, at its head:
-to read a field inside a loop costs twice the time of a pull.
+All of it lives in arrays, so that the driver can return and be called again.
 """
 
+import math
 from typing import NamedTuple
 
 import numba as nb
@@ -24,7 +24,7 @@ class Outcomes(NamedTuple):
     pool: np.ndarray        # (rows, 2)         pairs (reward, cost), leaf by leaf
     at: np.ndarray          # (K,)
     filled: np.ndarray      # (K,)
-    arms: np.ndarray        # (K, 5)            columns HOME, ARM, USED, KIND, KIND + 1 of `trees`: row of the
+    trees: np.ndarray       # (K, 5)            columns HOME, ARM, USED, KIND, KIND + 1 of `trees`: row of the
     #                                           position's own leaf in the pool; its arm; slots with a place in the pool
     #                                           (row 0 only); number of values of rewards and costs, or a kind of law
     laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if none before it came; parameters
@@ -34,12 +34,49 @@ class Outcomes(NamedTuple):
     random: np.ndarray      # (5,)              state of the generator, and the key of the replication
 
 
+class Arm(NamedTuple):
+    """What is known of one arm: pulls, sums over them, and what the policy was told of it beforehand."""
+
+    n: int
+    reward: float
+    cost: float
+    reward_sq: float
+    cost_sq: float
+    told: float
+
+
+class Arms(NamedTuple):
+    """What is known of the arms: the pulls of each position, and sums over them; each of shape (K,).
+
+    >>> Arms.of(K=3).n
+    array([0, 0, 0])
+    """
+
+    n: np.ndarray
+    reward: np.ndarray
+    cost: np.ndarray
+    reward_sq: np.ndarray
+    cost_sq: np.ndarray
+
+    @classmethod
+    def of(cls, K: int) -> "Arms":
+        """K arms that were never pulled."""
+        return cls(np.zeros(K, np.int64), *np.zeros((4, K)))
+
+
 class State(NamedTuple):
     """What is known of the arms, and where the run stands."""
 
-    n: np.ndarray           # (K,)    pulls of each position
-    sums: np.ndarray        # (4, K)  sums of reward, cost, reward^2, cost^2
+    arms: Arms
     now: np.record          # NOW
+
+
+class Money(NamedTuple):
+    """What was spent and collected so far, and the spending at which a run must stop to look up."""
+
+    spent: float
+    collected: float
+    due: float
 
 
 class Record(NamedTuple):
@@ -57,6 +94,7 @@ class Limits(NamedTuple):
     max_cost: np.ndarray    # (K,)    the most a pull of each position can cost
     ceiling: float
     rate: float
+    pause: float            # the spending from which on an arm may be too expensive; infinite where nobody asks
 
 
 def new_record(dtype: np.dtype) -> np.record:
@@ -68,20 +106,19 @@ def new_record(dtype: np.dtype) -> np.record:
     return np.zeros(1, dtype).view(np.recarray)[0]
 
 
-def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float) -> Limits:
-    """`Limits` of the types that the loops are compiled for.
+def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float, pause: float = math.inf) -> Limits:
+    """`Limits` of the types that the driver is compiled for.
 
     >>> new_limits(100, max_cost=[1, 1], ceiling=20, rate=0).ceiling
     20.0
     """
-    return Limits(int(last_round), np.array(max_cost, float), float(ceiling), float(rate))
+    return Limits(int(last_round), np.array(max_cost, float), float(ceiling), float(rate), float(pause))
 
 
 _outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 5), np.int64), np.zeros((1, 2, 9)),
                      np.zeros((1, 1), np.int64), np.zeros((1, 2, 1, 1), np.int64), np.zeros((1, 4), np.int64),
                      np.zeros(5, np.uint64))
-_state = State(np.zeros(1, np.int64), np.zeros((4, 1)), new_record(NOW))
 _record = Record(np.zeros(1), np.zeros((1, 1), np.int64), np.zeros(1, NOW))
 
 # Their types for Numba.
-TYPES = tuple(nb.typeof(part) for part in (_outcomes, _state, _record, new_limits(1, [0.0], 0.0, 0.0)))
+TYPES = tuple(map(nb.typeof, (_outcomes, State(Arms.of(1), new_record(NOW)), _record, new_limits(1, [0.0], 0.0, 0.0))))

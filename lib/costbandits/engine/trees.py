@@ -25,7 +25,7 @@ LEAF = 1 << SHIFT
 DEPTH = 64                          # room on a stack; pulls are below 2**62
 BETA, NORMAL, TYPED = -1, -2, -3    # kinds of laws whose values are not counted
 PARAMETERS = 7                      # of a law, at most
-HOME, ARM, USED, KIND = range(4)    # columns of `arms`; the kinds of rewards and of costs are the last two
+HOME, ARM, USED, KIND = range(4)    # columns of `Outcomes.trees`; the kinds of rewards and of costs are the last two
 NODE, LEFT, READER, PLACE, FIRST = range(5)    # columns of `kept`
 ROOT, SPLIT, LEAVES = range(3)      # what is drawn at a node
 KEPT = 1 << 40                      # nodes further on are not kept for other policies
@@ -36,27 +36,39 @@ _inline = nb.njit(inline="always", error_model="numpy")
 
 
 @_inline
+def is_counted(k, outcomes):
+    """Whether rewards and costs of a position have finitely many values, so that they come in blocks."""
+    return outcomes.trees[k, KIND] > 0 and outcomes.trees[k, KIND + 1] > 0
+
+
+@_inline
+def is_typed(k, outcomes):
+    """Whether a law of a position must be sampled in Python."""
+    return outcomes.trees[k, KIND] == TYPED or outcomes.trees[k, KIND + 1] == TYPED
+
+
+@_inline
 def slot_of(tag, kept):
     """Where the table of nodes and leaves has room for this one."""
     return np.int64((np.uint64(tag) * _SPREAD) >> np.uint64(32)) & (kept.shape[0] - 1)
 
 
 @_inline
-def tag_of(k, column, place, arms):
+def tag_of(k, column, place, trees):
     """A number for a node of one stream, unlike those of all others; 0 if it is too far away to be kept."""
-    return (place * 2 * arms.shape[0] + 2 * arms[k, ARM] + column) + 1 if place < KEPT else 0
+    return (place * 2 * trees.shape[0] + 2 * trees[k, ARM] + column) + 1 if place < KEPT else 0
 
 
 @_jit
-def add_root(k, n, arms, laws, level, counts, random):
+def add_root(k, n, trees, laws, level, counts, random):
     """Put the root that begins at outcome n on the empty stack."""
     size, leaf, V = 0, n >> SHIFT, counts.shape[3]
     while leaf > 1 << size:
         size += 1
     for column in range(2):
-        kind, rest = arms[k, KIND + column], LEAF << size
+        kind, rest = trees[k, KIND + column], LEAF << size
         if kind > 1:
-            start(random, random[4], 2 * arms[k, ARM] + column, ROOT, (2 * (leaf >> size) + 1) << size)
+            start(random, random[4], 2 * trees[k, ARM] + column, ROOT, (2 * (leaf >> size) + 1) << size)
         for v in range(kind - 1):
             counts[k, column, 1, v] = binomial(random, rest, laws[k, column, V + v])
             rest -= counts[k, column, 1, v]
@@ -66,17 +78,17 @@ def add_root(k, n, arms, laws, level, counts, random):
 
 
 @_jit
-def split(k, n, arms, level, counts, kept, random):
+def split(k, n, trees, level, counts, kept, random):
     """Replace the block that begins at outcome n by its halves."""
     d = level[k, 0]
     size = level[k, d] - 1
     place, half = (2 * (n >> (SHIFT + size + 1)) + 1) << (size + 1), LEAF << size
     for column in range(2):
-        kind, tag = arms[k, KIND + column], tag_of(k, column, place, arms)
+        kind, tag = trees[k, KIND + column], tag_of(k, column, place, trees)
         slot, total, rest = slot_of(tag, kept), 2 * half, half
         known = tag > 0 and kept[slot, NODE] == tag
         if kind > 1 and not known:
-            start(random, random[4], 2 * arms[k, ARM] + column, SPLIT, place)
+            start(random, random[4], 2 * trees[k, ARM] + column, SPLIT, place)
             kept[slot, NODE] = tag
         for v in range(kind):
             whole = counts[k, column, d, v]
@@ -94,11 +106,11 @@ def split(k, n, arms, level, counts, kept, random):
 @_jit
 def block(k, n, most, outcomes):
     """How many outcomes the next block holds, of no more than `most`, which is LEAF or more; n is a leaf's border."""
-    _, _, _, arms, laws, level, counts, kept, random = outcomes
+    _, _, _, trees, laws, level, counts, kept, random = outcomes
     if level[k, 0] == 0:
-        add_root(k, n, arms, laws, level, counts, random)
+        add_root(k, n, trees, laws, level, counts, random)
     while LEAF << level[k, level[k, 0]] > most:
-        split(k, n, arms, level, counts, kept, random)
+        split(k, n, trees, level, counts, kept, random)
     return LEAF << level[k, level[k, 0]]
 
 
@@ -106,43 +118,50 @@ def block(k, n, most, outcomes):
 def total(k, column, outcomes):
     """The sum of the next block's outcomes."""
     found, d = 0.0, outcomes.level[k, 0]
-    for v in range(outcomes.arms[k, KIND + column]):
+    for v in range(outcomes.trees[k, KIND + column]):
         found += outcomes.counts[k, column, d, v] * outcomes.laws[k, column, v]
     return found
 
 
 @_inline
-def take(k, arms, level, counts):
+def take(k, trees, level, counts):
     """Count the next block as read."""
     d = level[k, 0]
     for column in range(2):
-        for v in range(arms[k, KIND + column]):
+        for v in range(trees[k, KIND + column]):
             counts[k, column, 0, v] += counts[k, column, d, v]
     level[k, 0] = d - 1
 
 
 @_inline
-def settle(k, sums, arms, laws, counts):
+def added_up(k, column, outcomes):
+    """The sum of all outcomes that were read, and of their squares, from their counts."""
+    once, squares = 0.0, 0.0
+    for v in range(outcomes.trees[k, KIND + column]):
+        value, often = outcomes.laws[k, column, v], outcomes.counts[k, column, 0, v]
+        once += often * value
+        squares += often * (value * value)
+    return once, squares
+
+
+@_inline
+def settle(k, arms, outcomes):
     """The sums of all that was read, from its counts: they don't depend on how it was cut into blocks."""
-    for column in range(2):
-        if arms[k, KIND + column] > 0:
-            once, squares = 0.0, 0.0
-            for v in range(arms[k, KIND + column]):
-                value, often = laws[k, column, v], counts[k, column, 0, v]
-                once += often * value
-                squares += often * (value * value)
-            sums[column, k], sums[column + 2, k] = once, squares
+    if outcomes.trees[k, KIND] > 0:
+        arms.reward[k], arms.reward_sq[k] = added_up(k, 0, outcomes)
+    if outcomes.trees[k, KIND + 1] > 0:
+        arms.cost[k], arms.cost_sq[k] = added_up(k, 1, outcomes)
 
 
 @_jit
 def draw_leaf(k, column, n, row, outcomes):
     """Write the outcomes of the leaf that begins at outcome n into a column of the pool."""
-    pool, _, _, arms, laws, level, counts, _, random = outcomes
-    kind, out, V = arms[k, KIND + column], pool[row:row + LEAF, column], counts.shape[3]
+    pool, _, _, trees, laws, level, counts, _, random = outcomes
+    kind, out, V = trees[k, KIND + column], pool[row:row + LEAF, column], counts.shape[3]
     if kind == 1:
         out[:] = laws[k, column, 0]
     elif kind != TYPED:
-        start(random, random[4], 2 * arms[k, ARM] + column, LEAVES, 2 * (n >> SHIFT) + 1)
+        start(random, random[4], 2 * trees[k, ARM] + column, LEAVES, 2 * (n >> SHIFT) + 1)
         p = laws[k, column, 2 * V:]
         if kind > 1:
             scatter(random, counts[k, column, level[k, 0], :kind], laws[k, column], out)
@@ -155,40 +174,40 @@ def draw_leaf(k, column, n, row, outcomes):
 @_jit
 def read_leaf(k, n, row, outcomes):
     """Write the leaf that begins at outcome n into the pool, and count it as read."""
-    counted = outcomes.arms[k, KIND] > 0 or outcomes.arms[k, KIND + 1] > 0
+    counted = outcomes.trees[k, KIND] > 0 or outcomes.trees[k, KIND + 1] > 0
     if counted:
         block(k, n, LEAF, outcomes)
     for column in range(2):
         draw_leaf(k, column, n, row, outcomes)
     if counted:
-        take(k, outcomes.arms, outcomes.level, outcomes.counts)
+        take(k, outcomes.trees, outcomes.level, outcomes.counts)
 
 
 @_jit
-def read_on(k, n, sums, outcomes):
+def read_on(k, arms, outcomes):
     """After the last outcome that is in the pool: settle the sums, and read the next leaf unless it must be typed.
 
     A leaf stays in the pool for the other policies until another one needs its slot. One that is being read stays.
     Slots get their places in the pool one after the other, as they are needed: what is read together lies together.
     """
-    _, at, filled, arms, laws, level, counts, kept, _ = outcomes
-    settle(k, sums, arms, laws, counts)
-    if arms[k, KIND] == TYPED or arms[k, KIND + 1] == TYPED:
+    _, at, filled, trees, _, level, counts, kept, _ = outcomes
+    settle(k, arms, outcomes)
+    if is_typed(k, outcomes):
         return
-    i, row = n[k], arms[k, HOME]
-    tag = tag_of(k, 0, 2 * (i >> SHIFT) + 1, arms)
+    i, row = arms.n[k], trees[k, HOME]
+    tag = tag_of(k, 0, 2 * (i >> SHIFT) + 1, trees)
     slot = slot_of(tag, kept)
     mine = kept[slot, LEFT] == tag
     if tag > 0 and (mine or not being_read(slot, at, filled, kept)):
         if kept[slot, PLACE] == 0:
-            kept[slot, PLACE] = arms.shape[0] + arms[0, USED]
-            arms[0, USED] += 1
+            kept[slot, PLACE] = trees.shape[0] + trees[0, USED]
+            trees[0, USED] += 1
         row = kept[slot, PLACE] << SHIFT
         kept[slot, LEFT], kept[slot, READER] = tag, k
     if mine and tag > 0:
-        if arms[k, KIND] > 0 or arms[k, KIND + 1] > 0:
+        if trees[k, KIND] > 0 or trees[k, KIND + 1] > 0:
             block(k, i, LEAF, outcomes)
-            take(k, arms, level, counts)
+            take(k, trees, level, counts)
     else:
         read_leaf(k, i, row, outcomes)
     at[k], filled[k] = row - i, i + LEAF
@@ -202,10 +221,10 @@ def being_read(slot, at, filled, kept):
 
 
 @_jit
-def skip(k, n, sums, outcomes):
+def skip(k, arms, outcomes):
     """Pull the next block as a whole."""
-    _, _, filled, arms, laws, level, counts, _, _ = outcomes
-    n[k] += LEAF << level[k, level[k, 0]]
-    filled[k] = n[k]
-    take(k, arms, level, counts)
-    settle(k, sums, arms, laws, counts)
+    level = outcomes.level
+    arms.n[k] += LEAF << level[k, level[k, 0]]
+    outcomes.filled[k] = arms.n[k]
+    take(k, outcomes.trees, level, outcomes.counts)
+    settle(k, arms, outcomes)

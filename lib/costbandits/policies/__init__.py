@@ -20,3 +20,7 @@ __all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CSVOI", "CUCB", "IUCB", "KLUC
            "ChoosePolicy", "CommitOnce", "ControlBudget", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE",
            "IndexPolicy", "KnownCostTS", "KnownMeans", "OmegaKLUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip",
            "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose", "index", "tally"]
+
+
+def __dir__():
+    return sorted(__all__)

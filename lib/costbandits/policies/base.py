@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import count, flag, frozen, numbers, ours, require
-from ..engine import loops as engine
-from ..engine.loops import Run
+from ..engine import plain
+from ..engine.compilation import ready
+from ..engine.plain import CHOICE, INDEX, Ruled, by_choosing, by_rule, by_scanning
+from ..engine.run import Run
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from .rules import compiled, require_current
@@ -69,7 +71,7 @@ def index(function: Callable) -> Callable:
     >>> density(3, 2, 1.0, 0.5, 1.0, 0.25, 0.0, np.array([0.5]))
     3.0
     """
-    return compiled(function, engine.INDEX, engine.INDEX_ARGUMENTS, "index")
+    return compiled(function, INDEX, plain.INDEX_ARGUMENTS, "index")
 
 
 def choose(function: Callable) -> Callable:
@@ -88,7 +90,16 @@ def choose(function: Callable) -> Callable:
     >>> in_turn(5, np.ones(3, int), *[np.ones(3)] * 7, np.random.default_rng(0))      # the fifth round, of three arms
     1
     """
-    return compiled(function, engine.CHOICE, engine.CHOICE_ARGUMENTS, "choose")
+    return compiled(function, CHOICE, plain.CHOICE_ARGUMENTS, "choose")
+
+
+def rule(function: Callable) -> Callable:
+    """Compile a rule of the library, or what it learns by; see `NamedRule`.
+
+    >>> rule(lambda t, *rest: -1)(1)
+    -1
+    """
+    return nb.njit(error_model="numpy")(function)
 
 
 def _require_made_by(maker, rule):
@@ -148,6 +159,11 @@ def _floats(values):
     return np.array(values, float, ndmin=1).ravel()     # a copy: loops are compiled for arrays that may be written
 
 
+def _one_each(name, constant, K):
+    require(len(constant) == K, f"{name} prepare(problem)", constant, "must return one number per arm")
+    return constant
+
+
 class Policy:
     """Base of all policies.
 
@@ -159,8 +175,6 @@ class Policy:
         That of rewards, where it is not that of costs.
     skips : bool
         Whether it may skip rounds, and so can keep an anytime budget; others are refused there.
-    in_blocks : bool
-        Whether it pulls an arm many times at once where nothing can change, so that a run may have 1e12 rounds.
 
     Examples
     --------
@@ -170,7 +184,6 @@ class Policy:
 
     support = None
     skips = False
-    in_blocks = False
 
     @property
     def reward_support(self) -> tuple[float, float] | None:
@@ -188,30 +201,26 @@ class Policy:
         """What the rule knows of the problem, as an array; nothing by default."""
         return np.zeros(problem.K)
 
-    def rehearse(self, name: str, problem: Problem) -> np.ndarray:
-        """What `prepare` returns; ValueError, calling the policy `name`, if its own functions do not work."""
+    def rehearse(self, name: str, problem: Problem) -> None:
+        """Raise ValueError, calling the policy `name`, if its own functions do not work."""
         takes_one(f"{name} prepare", self.prepare, "the Problem")
         told = _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
         if not ours(self.prepare):
             again = _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
             require(np.array_equal(told, again), f"{name} prepare", self.prepare, REPEATED)
-        return told
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-        """Play one run to its end and return the engine's status; policies with a loop of their own override it."""
+        """Play one run to its end, as the policy is defined, and return the driver's status."""
         raise NotImplementedError
 
 
 class IndexRule(Policy):
     """A policy that pulls the arm with the largest index after pulling each arm once.
 
-    Subclasses state `rule`, a function made by `index`, and what the engine may rely on. If it is `monotone`, the index
-    of an arm that is not pulled never decreases with t; then not every arm need be evaluated in every round. If it is
-    also `regular`, the index depends on t, n, the mean reward and the mean cost alone, never decreases with the mean
-    reward, and never increases with the mean cost nor, at the same means, with n; then an arm can be pulled many times
-    at once. A rule that is not regular can bring a bound of its own for that: `lower`, compiled, from (t, n, m, reward,
-    cost, reward_sq, cost_sq, rewards, costs, constant, params), the sums before a block of m pulls and what its rewards
-    and costs add to them; at no pull of the block may the index be below it.
+    Subclasses state `rule`, a function made by `index`, and two facts about it. If it is `monotone`, the index of an
+    arm that is not pulled never decreases with t; then not every arm need be evaluated in every round. If it is also
+    `regular`, the index depends on t, n, the mean reward and the mean cost alone, never decreases with the mean reward,
+    and never increases with the mean cost nor, at the same means, with n; then an arm can be pulled many times at once.
 
     >>> issubclass(cb.UCB1, IndexRule), cb.UCB1().monotone, cb.UCB1().regular
     (True, True, True)
@@ -219,63 +228,45 @@ class IndexRule(Policy):
 
     rule = None
     monotone = regular = True
-    lower = staticmethod(engine.no_lower)
+
+    def constants(self, problem: Problem) -> np.ndarray:
+        """What `prepare` tells of each arm, shape (K,)."""
+        return _one_each(type(self).__name__, _floats(self.prepare(problem)), problem.K)
 
     def rehearse(self, name: str, problem: Problem) -> None:
-        constant = super().rehearse(name, problem)
-        require(len(constant) == problem.K, f"{name} prepare(problem)", constant, "must return one number per arm")
+        super().rehearse(name, problem)
+        _one_each(name, _floats(self.prepare(problem)), problem.K)
 
-    @property
-    def in_blocks(self) -> bool:
-        return self.monotone and self.bound is not engine.no_lower
+    def play(self, run: Run, problem: Problem, rng: object) -> int:
+        return run.play(by_scanning, ready(self.rule, INDEX), self.constants(problem), self.parameters)
 
-    @property
-    def bound(self) -> Callable:
-        """The lower bound of the index over a block of pulls."""
-        return engine.lower_of(self.rule) if self.regular else self.lower
 
-    def play(self, run: Run, problem: Problem, rng: np.random.Generator, lazy: bool | None = None) -> int:
-        lazy, lower, constant = self.monotone if lazy is None else lazy, self.bound, _floats(self.prepare(problem))
-        require(len(constant) == problem.K, f"{type(self).__name__} prepare(problem)", constant,
-                "must return one number per arm")
-        return run.by_index(self.rule, constant, self.parameters, lazy, lower)
+class NamedRule(Policy):
+    """A policy that picks among all arms by `rule`, from (t, spent, arms, told, p, memory, rng); all are read by name.
 
-    def broken(self, run: Run, problem: Problem, rounds: int) -> tuple[str, int] | None:
-        """A promise that breaks and a round at which it does, looked for on the outcomes of a run up to `rounds`."""
-        constant = _floats(self.prepare(problem))
-        in_blocks = self.in_blocks and not run.stacks.negative
-        with np.errstate(all="ignore"):     # without compilation
-            for k in np.flatnonzero(run.state.n).tolist():
-                pairs = run.stacks.pairs(k, int(run.state.n[k]))
-                sums = np.cumsum(np.hstack([pairs, pairs**2]), axis=0)
-                found = self._broken_by(sums, rounds, constant[k], in_blocks)
-                if found is not None:
-                    return found
-        return None
+    t is the coming round, counted from 1, and `spent` what was spent before it; `arms` are the arms' pulls and sums
+    (`state.Arms`). Subclasses say what it is told of the problem, `told(problem)`, with which parameters, `p`, and
+    what it remembers, `remember(problem)`; each is a tuple, of arrays and numbers. It returns a position, SKIP or
+    NULL_ARM. With a `learn`, that is called after each pull, with (t, arm, reward, cost, arms, told, p, memory, rng):
+    t rounds are over, and the last one paid `reward` and cost `cost`.
 
-    def _broken_by(self, sums, rounds, constant, in_blocks):
-        """`broken` for one arm; `sums` of rewards, costs and their squares after each of its pulls."""
-        def above(value, other):
-            return value > other + engine.SLACK * abs(other)
+    >>> issubclass(cb.SUAK, NamedRule)
+    True
+    """
 
-        def at(t, n):
-            return self.rule(t, n, *sums[n - 1].tolist(), constant, self.parameters)
+    rule = learn = None
+    p: tuple = ()
 
-        last = len(sums)
-        for n in np.unique(np.geomspace(1, last, 48).astype(int)).tolist():
-            times = np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(int)).tolist()
-            values = [at(t, n) for t in times]
-            for before, value, t in zip(values, values[1:], times[1:], strict=False):
-                if above(before, value):
-                    return "monotone", t
-            for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if in_blocks else ():
-                more = (sums[n + m - 1] - sums[n - 1]).tolist()
-                for t in times[::8]:
-                    least = self.bound(t, n, m, *sums[n - 1].tolist(), *more[:2], constant, self.parameters)
-                    for j in np.unique(np.linspace(0, m - 1, 8).astype(int)).tolist():
-                        if above(least, at(t + j, n + j)):
-                            return "regular", t + j
-        return None
+    def told(self, problem: Problem) -> tuple:
+        """What the rule is told of the problem."""
+        return ()
+
+    def remember(self, problem: Problem) -> tuple:
+        """The policy's own arrays before the first round."""
+        return ()
+
+    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
+        return run.play(by_rule(self.rule, self.learn), Ruled(self.told(problem), self.p, self.remember(problem)), rng)
 
 
 class ChoiceRule(Policy):
@@ -297,8 +288,8 @@ class ChoiceRule(Policy):
         count(f"{name} memory(K)", self.memory(problem.K), low=0)
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-        return run.by_choice(self.rule, _floats(self.prepare(problem)), self.parameters,
-                             np.zeros(self.memory(problem.K)), rng)
+        return run.play(by_choosing, ready(self.rule, CHOICE), _floats(self.prepare(problem)), self.parameters,
+                        np.zeros(self.memory(problem.K)), rng)
 
 
 class IndexPolicy(IndexRule):
@@ -320,7 +311,7 @@ class IndexPolicy(IndexRule):
         Promise that the index also depends on t, n and the two means alone, never decreases with the mean reward, and
         never increases with the mean cost nor, at the same means, with n: then runs of 1e12 rounds take seconds where
         outcomes have finitely many values, and none is negative. Checked likewise. An index of variances, which is not
-        regular, is as fast in a class of `IndexRule` with a bound `lower` of its own (CONTRIBUTING.md).
+        regular, is as fast with a lower bound of its own (`fast.indices.lower_bound`).
 
     Examples
     --------

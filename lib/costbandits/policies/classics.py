@@ -10,17 +10,9 @@ which an arm has paid 10 and cost 5 in 25 pulls.
 from dataclasses import dataclass
 from math import inf, log, sqrt
 
-import numba as nb
 import numpy as np
-from numba import types as T
 
 from ..checks import positive, require
-from ..engine.compilation import around
-from ..engine.loops import RUNNING, Run, afresh, approach, checkpoint, goes_on, kernel, pull, pull_many
-from ..engine.search import SLACK, with_slack
-from ..engine.state import new_record
-from ..engine.thinning import CLOCK, look_ahead
-from ..engine.trees import read_on, settle
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_soft
 
 
@@ -71,19 +63,6 @@ def ucb_b2(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     e_c = sqrt(2.0 * v_c * x / n) + 3.0 * x / n
     # Versions of the authors' code differ: one asks for e_c below the mean *reward*, a slip, for e_c bounds the cost's
     # error; another for e_c < c (1.28 - 1) / 1.28.
-    if e_c >= c:
-        return inf
-    q = r / max(c, constant)
-    return q + 1.4 * (e_r + q * e_c) / c
-
-
-@nb.njit(error_model="numpy")
-def ucb_b2_lower(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
-    """A lower bound of `ucb_b2` over a block of m pulls: rewards so far, all costs, squared deviations as they are."""
-    N, x = n + m, 2.01 * log(t)
-    r, c = reward / N, (cost + costs) / n
-    v_r, v_c = (max(reward_sq - reward * reward / n, 0.0) / (N - 1), max(cost_sq - cost * cost / n, 0.0) / (N - 1))
-    e_r, e_c = sqrt(2.0 * v_r * x / N) + 3.0 * x / N, sqrt(2.0 * v_c * x / N) + 3.0 * x / N
     if e_c >= c:
         return inf
     q = r / max(c, constant)
@@ -161,7 +140,6 @@ class UCBB2(IndexRule):
 
     rule = staticmethod(ucb_b2)
     regular = False
-    lower = staticmethod(ucb_b2_lower)
     support = (0.0, 1.0)
 
     def prepare(self, problem: Problem) -> np.ndarray:
@@ -186,126 +164,11 @@ class UCB1(IndexRule):
     support = (0.0, 1.0)
 
 
-VALUE = T.float64(T.int64, T.float64, T.float64)
-ROOM = T.UniTuple(T.float64, 2)(T.int64, T.float64, T.float64, T.float64, T.float64)
-MANY = 16           # pulls that are worth a call of `pull_many`
-
-
-@nb.njit(error_model="numpy")
-def mean_reward(n, reward, cost):
-    """What eps_n-greedy compares."""
-    return reward / n
-
-
-@nb.njit(error_model="numpy")
-def room_of_mean(n, reward, cost, most, least):
-    """For how many pulls, and how much spending, an arm's mean reward is sure to stay above `most`.
-
-    No reward is below `least`: after m pulls the mean exceeds it by the (reward - n least) / (n + m) of now, or more.
-    """
-    if least == -inf:
-        return 0.0, inf
-    above, gain = with_slack(most) - least + SLACK * abs(least), reward - n * least
-    if above <= 0.0:
-        return (inf if above < gain else 0.0), inf
-    return gain / above - n, inf
-
-
-@nb.njit(error_model="numpy")
-def ratio(n, reward, cost):
-    """What b-greedy compares."""
-    return reward / cost if cost > 0.0 else inf
-
-
-@nb.njit(error_model="numpy")
-def room_of_ratio(n, reward, cost, most, least):
-    """For how many pulls, and how much spending, an arm's ratio is sure to stay above `most`.
-
-    Until its costs reach reward / most, if nothing is negative: `least` is the smallest outcome.
-    """
-    if least < 0.0 or most == inf:
-        return 0.0, inf
-    above = with_slack(most)
-    if above <= 0.0:
-        return (inf if above < reward else 0.0), inf
-    return inf, reward / above - cost
-
-
-@nb.njit(error_model="numpy")
-def best_two(value, n, sums):
-    """The arm of the largest value, the largest of the others', and whose; ties to the lowest position."""
-    arm, rival, best, most = 0, 0, -inf, -inf
-    for k in range(n.size):
-        mine = value(n[k], sums[0, k], sums[1, k])
-        if k == 0 or mine > best:
-            arm, rival, best, most = k, arm, mine, best
-        elif k == 1 or mine > most:
-            rival, most = k, mine
-    return arm, most, rival
-
-
-@kernel(T.FunctionType(VALUE), T.FunctionType(ROOM), T.float64, T.float64[::1], nb.typeof(new_record(CLOCK)), T.npy_rng)
-def by_exploring(value, room, often, least, clock, rng, outcomes, state, record, limits):
-    """Each arm once, then a random one with probability min(1, often / t), else the one with the largest value.
-
-    The next round that explores is found by thinning. Until then only the greedy arm's own value moves, and it is
-    pulled many times at once where `room` shows that it stays above the others'. It draws other random numbers than the
-    rule of the same policy, which is its definition; the law is the same.
-    """
-    pool, at, filled, arms = outcomes.pool, outcomes.at, outcomes.filled, outcomes.arms
-    n, sums, now = state
-    last, K, status, leader, most, rival = limits.last_round, n.size, RUNNING, -1, -inf, 0
-    t, spent, collected = now.rounds, now.spent, now.reward
-    while status == RUNNING:
-        going, due = True, record.due[now.checkpoint]
-        near = approach(spent, due)
-        while going:
-            arm, m, cap = t, 1, inf
-            if t >= K:
-                if t >= clock.until:
-                    look_ahead(clock, rng, t, t, often / (t + 1))
-                if t == clock.candidate and rng.random() * clock.rate < often / (t + 1):
-                    arm, leader = int(rng.random() * K), -1
-                else:
-                    best = value(n[leader], sums[0, leader], sums[1, leader]) if leader >= 0 else -inf
-                    if leader < 0 or not (best > most or (best == most and leader < rival)):
-                        leader, most, rival = best_two(value, n, sums)
-                    arm = leader
-                    pulls, cap = room(n[arm], sums[0, arm], sums[1, arm], most, least[arm])
-                    m = min(clock.candidate, last) - t
-                    m = m if pulls >= m else int(pulls)
-            i = n[arm]
-            if m >= MANY and cap > 0.0:
-                paid, gained = pull_many(arm, m, 0.0, 0.0, min(due - spent, cap), n, sums, outcomes)
-            else:
-                if i == filled[arm]:
-                    read_on(arm, n, sums, outcomes)
-                gained, paid = pull(arm, n, sums, pool, at)
-                if n[arm] == filled[arm]:
-                    settle(arm, sums, arms, outcomes.laws, outcomes.counts)
-            t, spent, collected = t + n[arm] - i, spent + paid, collected + gained
-            if spent > near:
-                spent, collected, near = afresh(due, state)
-            going = spent < due and t < last and goes_on(arm, n, filled, arms)
-        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
-        spent, collected = now.spent, now.reward
-    return status
-
-
 class _Greedy(ChoiceRule):
-    """Played by `by_exploring` with what the rule compares, `compared`; the rule itself is the definition.
-
-    The library never plays the definition: tests/policies/test_classics.py compares both.
-    """
-
-    in_blocks = True
+    """A policy that explores at random, ever more seldom."""
 
     def check(self, problem: Problem) -> None:
         require_soft(self, problem)
-
-    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-        clock, often = new_record(CLOCK), self._often(problem.K)
-        return run.play(around(by_exploring, *self.compared), often, self._least(run.stacks.laws), clock, rng)
 
 
 @choose
@@ -333,15 +196,6 @@ class BGreedy(_Greedy):
     """
 
     rule = staticmethod(b_greedy)
-    compared = ratio, room_of_ratio
-
-    def _often(self, K):
-        """The probability of exploring, times t."""
-        return float(K)
-
-    def _least(self, laws):
-        """The smallest outcome of each position."""
-        return np.array([min(law.support[0] for law in pair) for pair in laws], float)
 
 
 @choose
@@ -381,16 +235,7 @@ class EpsilonGreedy(_Greedy):
     c: float
     d: float
     rule = staticmethod(epsilon_greedy)
-    compared = mean_reward, room_of_mean
 
     def __post_init__(self):
         positive("c", self.c)
         require(positive("d", self.d) <= 1, "d", self.d, "must be in (0, 1]")
-
-    def _often(self, K):
-        """The probability of exploring, times t."""
-        return self.c * K / (self.d * self.d)
-
-    def _least(self, laws):
-        """The smallest reward of each position; no bound where spending can fall, so that pulls are made one by one."""
-        return np.array([reward.support[0] if cost.support[0] >= 0 else -inf for reward, cost in laws], float)

@@ -54,28 +54,6 @@ def omega_star_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return omega_ratio(m_r, m_c, w_r, w_c)
 
 
-@_jit
-def least_eta(total, square, more, n, m):
-    """A lower bound of `eta` while m more outcomes come in, which sum to `more`.
-
-    The squared deviations from the mean add up to no less than now, and the mean stays between the sum so far over all
-    n + m outcomes and all of the sum over n.
-    """
-    low, high = total / (n + m), min((total + more) / n, 1.0)
-    middle = min(max(0.5, low), high)
-    if middle * (1.0 - middle) <= 0.0:
-        return 1.0
-    return min(max(square - total * total / n, 0.0) / (n + m - 1) / (middle * (1.0 - middle)), 1.0)
-
-
-@nb.njit(error_model="numpy")
-def omega_star_lower(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
-    """A lower bound of `omega_star_ucb` over a block of m pulls: rewards so far, all its costs, the least eta."""
-    w = 2.0 * params[0] * log(t) / (n + m)
-    w_r, w_c = least_eta(reward, reward_sq, rewards, n, m) * w, least_eta(cost, cost_sq, costs, n, m) * w
-    return omega_ratio(reward / (n + m), (cost + costs) / n, w_r, w_c)
-
-
 @dataclass(frozen=True)
 class OmegaUCB(IndexRule):
     """omega-UCB (Eq. 2): the arm with the largest omega_+^r / omega_-^c, z = sqrt(2 rho log t), eta = 1.
@@ -110,4 +88,3 @@ class OmegaStarUCB(OmegaUCB):
 
     rule = staticmethod(omega_star_ucb)
     regular = False
-    lower = staticmethod(omega_star_lower)

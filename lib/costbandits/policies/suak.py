@@ -9,7 +9,6 @@ hull of the points (cost, reward), null arm included, that crosses the line cost
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import NamedTuple
@@ -18,11 +17,10 @@ import numba as nb
 import numpy as np
 
 from ..checks import ROUNDING, number, positive, require
-from ..engine.compilation import around, compiled_for
-from ..engine.loops import NO_SUCH_ARM, NULL_ARM, RUNNING, SKIP, UNAFFORDABLE, Run, checkpoint, pull
+from ..engine.driver import NULL_ARM, SKIP
 from ..engine.state import new_record
 from ..environments.hull import bridge
-from .base import Policy, Problem
+from .base import NamedRule, Problem, rule
 
 
 class Told(NamedTuple):
@@ -39,52 +37,6 @@ class Bounds(NamedTuple):
     lower: np.ndarray
 
 
-def rule(function: Callable) -> Callable:
-    """Compile what a policy does in a round: an arm, SKIP, or NULL_ARM.
-
-    From (t, spent, n, sums, told, settings, own, rng): t is the coming round, counted from 1, `spent` what was spent
-    before it, n and sums the arms' pulls and sums; `settings` a tuple of numbers, `own` the policy's own arrays.
-
-    >>> rule(lambda t, *rest: SKIP)(1)
-    -1
-    """
-    return nb.njit(error_model="numpy")(function)
-
-
-@compiled_for()
-def by_rounds(rule, told, settings, own, rng, outcomes, state, record, limits):
-    """Do what `rule` says in every round, and see to it that no pull could break the constraint.
-
-    The step is that of `loops.free_choice`; a function of its own for both costs each of them 40 ns a round.
-    """
-    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
-    n, sums, now = state
-    last, max_cost, ceiling, rate = limits
-    K, status = n.size, RUNNING
-    t, spent, collected = now.rounds, now.spent, now.reward
-    while status == RUNNING:
-        going, due, arm = True, record.due[now.checkpoint], 0
-        while going:
-            chosen = rule(t + 1, spent, n, sums, told, settings, own, rng)
-            if chosen < NULL_ARM or chosen >= K:        # pragma: no cover - no rule of ours does
-                now.rounds = t
-                return NO_SUCH_ARM
-            if chosen < 0:
-                t += 1
-                now.skips += chosen == SKIP
-                going = t < last
-            elif spent + max_cost[chosen] > ceiling + rate * (t + 1):     # pragma: no cover - no rule of ours does
-                now.rounds = t
-                return UNAFFORDABLE
-            else:
-                arm = chosen
-                reward, cost = pull(arm, n, sums, pool, at)
-                t, spent, collected = t + 1, spent + cost, collected + reward
-                going = spent < due and t < last and n[arm] < filled[arm]
-        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
-    return status
-
-
 @nb.njit(error_model="numpy")
 def worth(mu, rho, rate):
     """The reward of the best mixture; -inf if there is none, for want of the null arm."""
@@ -95,11 +47,11 @@ def worth(mu, rho, rate):
 
 
 @nb.njit(error_model="numpy")
-def bounds(n, sums, width, upper, lower):
+def bounds(arms, width, upper, lower):
     """Upper bounds of rewards and lower bounds of costs, within [0, 1] (Eq. 8, 9); radius sqrt(width / n)."""
-    for k in range(n.size):
-        radius = sqrt(width / n[k])
-        upper[k], lower[k] = min(sums[0, k] / n[k] + radius, 1.0), max(sums[1, k] / n[k] - radius, 0.0)
+    for k in range(arms.n.size):
+        radius = sqrt(width / arms.n[k])
+        upper[k], lower[k] = min(arms.reward[k] / arms.n[k] + radius, 1.0), max(arms.cost[k] / arms.n[k] - radius, 0.0)
 
 
 # ---- SUAK -------------------------------------------------------------------------------------------
@@ -110,7 +62,7 @@ SKIPS, COMING, NEEDED, PRINTED, TWO = range(5)
 
 # S_p and N_p of the paper; the spending before a pull that is to be added to S_p, else -1; skips of lines 5 and 16, and
 # of line 18; the round in which phase 2 began, 0 before; extremes of omega.
-MEMORY = np.dtype([(name, "f8") for name in ("S_p", "N_p", "pending", "skips_unsure", "skips_anytime", "phase_2",
+ACCOUNT = np.dtype([(name, "f8") for name in ("S_p", "N_p", "pending", "skips_unsure", "skips_anytime", "phase_2",
                                              "least_omega", "most_omega")])
 
 
@@ -126,12 +78,12 @@ class Reading(NamedTuple):
 
 
 class Phases(NamedTuple):
-    """SUAK's own: bounds, how often each arm was pulled because it was unsure, and its memory."""
+    """SUAK's own: bounds, how often each arm was pulled because it was unsure, and its account."""
 
     upper: np.ndarray
     lower: np.ndarray
     unsure: np.ndarray
-    memory: np.record
+    account: np.record
 
 
 # What is held back, and the number in it, if any; see `SUAK`.
@@ -162,228 +114,69 @@ def mixed(k, j, cost_k, cost_j, b, omega, rng):
 
 
 @nb.njit(inline="always", error_model="numpy")
-def of_questions(memory, two, c):
+def of_questions(account, two, c):
     """What is set aside for pulls of unsure arms while none is unsure; 0 unless there are two accounts."""
-    return max(c * memory.N_p - memory.S_p, 0.0) if two else 0.0
+    return max(c * account.N_p - account.S_p, 0.0) if two else 0.0
 
 
 @rule
-def suak(t, spent, n, sums, told, settings, own, rng):
+def suak(t, spent, arms, told, p, memory, rng):
     """SUAK (Elumar et al., Algorithm 2); comments name its lines and equations."""
-    c, log_t, memory = told.rate, log(t), own.memory
-    under_use, knows_T, counting, least, divisor, radii = settings
+    c, log_t, account = told.rate, log(t), memory.account
+    under_use, knows_T, counting, least, divisor, radii = p
     margin, width = margin_and_width(radii)
-    if memory.pending >= 0.0:
-        memory.S_p += spent - memory.pending
-        memory.pending = -1.0
+    if account.pending >= 0.0:
+        account.S_p += spent - account.pending
+        account.pending = -1.0
     two = counting == TWO                                         # then (7) knows the null arm, whose gap is c
     unsure, delta = -1, c if two else inf                         # an arm with c within its wide interval (4), (5)
-    for k in range(n.size):
+    for k in range(arms.n.size):
         radius, gap = inf, 0.0
-        if n[k] > 0:
-            radius, gap = sqrt(1.5 * log_t / n[k]), abs(sums[1, k] / n[k] - c)
+        if arms.n[k] > 0:
+            radius, gap = sqrt(1.5 * log_t / arms.n[k]), abs(arms.cost[k] / arms.n[k] - c)
         delta = min(delta, gap - radius)                          # (7)
-        if gap <= margin * radius and (unsure < 0 or (least and n[k] < n[unsure])):
+        if gap <= margin * radius and (unsure < 0 or (least and arms.n[k] < arms.n[unsure])):
             unsure = k
-    rounds = memory.N_p + (counting == COMING or two)
-    if memory.S_p + 1.0 > c * rounds and (unsure >= 0 or not (counting == NEEDED or two)):
-        memory.N_p += counting != PRINTED                         # departs from the paper: as printed nothing is pulled
-        memory.skips_unsure += 1.0
+    rounds = account.N_p + (counting == COMING or two)
+    if account.S_p + 1.0 > c * rounds and (unsure >= 0 or not (counting == NEEDED or two)):
+        account.N_p += counting != PRINTED                        # departs from the paper: as printed nothing is pulled
+        account.skips_unsure += 1.0
         return SKIP
     apart = 0.0
     if two and unsure < 0:                                        # the questions keep 1 - c at most; bases the rest
-        memory.S_p = max(memory.S_p, c * (memory.N_p + 1.0) - 1.0)
-        apart = of_questions(memory, two, c)
+        account.S_p = max(account.S_p, c * (account.N_p + 1.0) - 1.0)
+        apart = of_questions(account, two, c)
     if spent + (1.0 + apart) > c * t:
-        memory.skips_anytime += 1.0
+        account.skips_anytime += 1.0
         return SKIP
     if unsure >= 0:
-        memory.N_p += 1.0
-        memory.pending = spent
-        own.unsure[unsure] += 1.0
+        account.N_p += 1.0
+        account.pending = spent
+        memory.unsure[unsure] += 1.0
         return unsure
-    if memory.phase_2 == 0.0:
-        memory.phase_2 = t
+    if account.phase_2 == 0.0:
+        account.phase_2 = t
     omega = delta / (2.0 + delta - c)                             # (6)
-    memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
-    bounds(n, sums, width * (log(told.horizon) if knows_T else log_t), own.upper, own.lower)
-    k, j = bridge(own.upper, own.lower, c)
+    account.least_omega, account.most_omega = min(account.least_omega, omega), max(account.most_omega, omega)
+    bounds(arms, width * (log(told.horizon) if knows_T else log_t), memory.upper, memory.lower)
+    k, j = bridge(memory.upper, memory.lower, c)
     if j >= 0:
         # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
-        cost_j, cost_k = sums[1, j] / n[j], sums[1, k] / n[k] if k < n.size else 0.0
+        cost_j, cost_k = arms.cost[j] / arms.n[j], arms.cost[k] / arms.n[k] if k < arms.n.size else 0.0
         b = c * t - spent - apart - held_back(under_use, divisor, log_t, omega)
         k = mixed(k, j, cost_k, cost_j, b, omega, rng)
-    return k if k < n.size else NULL_ARM
-
-
-# ---- SUAK, with fewer roots -------------------------------------------------------------------------
-
-ASK = -3            # the round is left to `suak`
-CLEAR = 1e-9        # a comparison that is clear by so much comes out the same whatever was rounded
-
-
-@nb.njit(inline="always", error_model="numpy")
-def outline(k, n, sums, mean_r, mean_c, root):
-    """Note the means of an arm, and 1 / sqrt(n)."""
-    mean_r[k], mean_c[k], root[k] = sums[0, k] / n[k], sums[1, k] / n[k], 1.0 / sqrt(n[k])
-
-
-@nb.njit(error_model="numpy")
-def prospects(end, mean_c, root, c, margin):
-    """What holds while log t is at most `end`, if all arms rest: the arm of the smallest term of (7), what the terms of
-    the others cannot fall below, and up to which log t no arm is unsure."""
-    rival, smallest, rest, sure, width = 0, inf, inf, end, sqrt(1.5 * end)
-    for k in range(root.size - 1):
-        gap = abs(mean_c[k] - c)
-        term, until = gap - width * root[k], gap / root[k]
-        sure = min(sure, until * until / (1.5 * margin * margin) - CLEAR)   # gap > margin sqrt(1.5 log t / n)
-        if term < smallest:
-            rival, smallest, rest = k, term, smallest
-        else:
-            rest = min(rest, term)
-    return rival, rest, sure
-
-
-@nb.njit(error_model="numpy")
-def smallest_term(rival, rest, log_t, n, mean_c, c):
-    """The smallest term of (7): the rival's, unless another's may be below it."""
-    delta = abs(mean_c[rival] - c) - sqrt(1.5 * log_t / n[rival])
-    for k in range(n.size if delta > rest - CLEAR else 0):
-        delta = min(delta, abs(mean_c[k] - c) - sqrt(1.5 * log_t / n[k]))
-    return delta
-
-
-@nb.njit(inline="always", error_model="numpy")
-def after_pull(arm, rival, rest, sure, end, n, sums, mean_r, mean_c, root, c, margin):
-    """Note an arm's pull; `prospects` after it."""
-    outline(arm, n, sums, mean_r, mean_c, root)
-    if arm == rival:
-        return prospects(end, mean_c, root, c, margin)
-    gap = abs(mean_c[arm] - c)
-    until = gap * gap * n[arm] / (1.5 * margin * margin) - CLEAR
-    return rival, min(rest, gap - sqrt(1.5 * end) * root[arm]), min(sure, until)
-
-
-@nb.njit(error_model="numpy")
-def is_clear(low, high, upper, lower, c):
-    """Whether a base is clearly what `bridge` returns: all other points are below the line through it."""
-    slope, K = 0.0, upper.size - 1
-    if high >= 0:
-        rise, run = upper[high] - upper[low], lower[high] - lower[low]
-        if rise < CLEAR or run < 1e-4 or lower[high] < c + CLEAR:
-            return False
-        slope = rise / run
-    height, above = upper[low] - slope * lower[low] - CLEAR, 0
-    for k in range(K + 1):
-        above += upper[k] - slope * lower[k] > height
-    return lower[low] < c - CLEAR and above == 1 + (high >= 0)
-
-
-@nb.njit(inline="always", error_model="numpy")
-def base(low, high, radius, mean_r, mean_c, root, upper, lower, c):
-    """The base, and whether it is clear; radii are `radius` times the roots. The last base is tried first."""
-    for k in range(root.size - 1):
-        upper[k] = min(mean_r[k] + radius * root[k], 1.0)
-        lower[k] = max(mean_c[k] - radius * root[k], 0.0)
-    if not is_clear(low, high, upper, lower, c):        # pragma: no cover - in compiled runs of close arms
-        low, high = bridge(upper, lower, c)
-        return low, high, is_clear(low, high, upper, lower, c)
-    return low, high, True
-
-
-@nb.njit(error_model="numpy")
-def catch_up(t, arm, before, n, sums, told, settings, own):
-    """Give all arms the bounds of round t, the last with a base; `arm` was pulled in it, and had (n, sums) `before`."""
-    width = margin_and_width(settings.radii)[1] * log(told.horizon if settings.knows_T else t)
-    bounds(n, sums, width, own.upper, own.lower)
-    if arm >= 0:
-        n, reward, cost = before
-        radius = sqrt(width / n)
-        own.upper[arm], own.lower[arm] = min(reward / n + radius, 1.0), max(cost / n - radius, 0.0)
-
-
-@compiled_for()
-def by_sketch(told, settings, own, rng, outcomes, state, record, limits):
-    """Play SUAK: the same as `suak` in `by_rounds`, to the last bit, in half the time.
-
-    While no arm is unsure the base is found from bounds that may be off by a rounding, one root a round instead of one
-    an arm, and delta from the one arm that decides it. Where a comparison is not clear, `suak` is asked.
-    """
-    pool, at, filled = outcomes.pool, outcomes.at, outcomes.filled
-    n, sums, now = state
-    last, max_cost, ceiling, rate = limits
-    under_use, knows_T, counting, _, divisor, radii = settings
-    margin, width = margin_and_width(radii)
-    status, K, c, log_T, memory = RUNNING, n.size, told.rate, log(told.horizon), own.memory
-    two, apart = counting == TWO, 0.0
-    null_gap = c if two else inf                                            # of the null arm, in (7)
-    mean_r, mean_c, root, upper, lower = (np.zeros(K + 1), np.zeros(K + 1), np.zeros(K + 1), np.zeros(K + 1),
-                                          np.zeros(K + 1))
-    low, high, rival, rest, end, sure = 0, -1, 0, 0.0, 0.0, 0.0             # sure = 0: ask
-    played, pulled, before = 0, -1, (n[0], 0.0, 0.0)                        # the last base since `suak` was asked
-    t, spent, collected = now.rounds, now.spent, now.reward
-    while status == RUNNING:
-        going, due, arm = True, record.due[now.checkpoint], 0
-        while going:
-            chosen, clear, log_t = ASK, False, log(t + 1)
-            if log_t < sure and spent + (1.0 + apart) > c * (t + 1):
-                chosen = SKIP                                               # line 15 sees what it saw in the last round
-                memory.skips_anytime += 1.0
-            elif log_t < sure:
-                radius = sqrt(width * (log_T if knows_T else log_t))
-                low, high, clear = base(low, high, radius, mean_r, mean_c, root, upper, lower, c)
-            if clear:
-                delta = min(smallest_term(rival, rest, log_t, n, mean_c, c), null_gap)
-                omega = delta / (2.0 + delta - c)
-                memory.least_omega, memory.most_omega = min(memory.least_omega, omega), max(memory.most_omega, omega)
-                chosen = low
-                if high >= 0:
-                    b = c * (t + 1) - spent - apart - held_back(under_use, divisor, log_t, omega)
-                    chosen = mixed(low, high, mean_c[low], mean_c[high], b, omega, rng)
-                chosen, played, pulled = chosen if chosen < K else NULL_ARM, t + 1, -1
-            if chosen == ASK:
-                if played > 0:
-                    catch_up(played, pulled, before, n, sums, told, settings, own)
-                chosen, sure, played = suak(t + 1, spent, n, sums, told, settings, own, rng), 0.0, 0
-                if chosen != SKIP and memory.pending < 0.0:
-                    for k in range(K):
-                        outline(k, n, sums, mean_r, mean_c, root)
-                    low, high = bridge(own.upper, own.lower, c)
-                    apart = of_questions(memory, two, c)
-                    end = log(t + t // 16)
-                    rival, rest, sure = prospects(end, mean_c, root, c, margin)
-            if chosen < 0:
-                t += 1
-                now.skips += chosen == SKIP
-                going = t < last
-            elif spent + max_cost[chosen] > ceiling + rate * (t + 1):     # pragma: no cover - no rule of ours does
-                now.rounds = t
-                return UNAFFORDABLE
-            else:
-                arm = chosen
-                if sure > 0.0:
-                    pulled, before = arm, (n[arm], sums[0, arm], sums[1, arm])
-                reward, cost = pull(arm, n, sums, pool, at)
-                t, spent, collected = t + 1, spent + cost, collected + reward
-                going = spent < due and t < last and n[arm] < filled[arm]
-                if sure > 0.0:
-                    rival, rest, sure = after_pull(arm, rival, rest, sure, end, n, sums, mean_r, mean_c, root, c,
-                                                   margin)
-        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
-    if played > 0:
-        catch_up(played, pulled, before, n, sums, told, settings, own)
-    return status
+    return k if k < arms.n.size else NULL_ARM
 
 
 # ---- Its rivals -------------------------------------------------------------------------------------
 
 @nb.njit(error_model="numpy")
-def first_pull(t, spent, n, c):
+def first_pull(t, spent, arms, c):
     """An arm that was not pulled yet, SKIP if a pull might cost too much, else NULL_ARM."""
     if spent + 1.0 > c * t:
         return SKIP
-    for k in range(n.size):
-        if n[k] == 0:
+    for k in range(arms.n.size):
+        if arms.n[k] == 0:
             return k
     return NULL_ARM
 
@@ -401,39 +194,39 @@ def adaptive(t, spent, told, upper, lower, rng):
 
 
 @rule
-def one_phase(t, spent, n, sums, told, settings, own, rng):
+def one_phase(t, spent, arms, told, p, memory, rng):
     """One Phase with skips (Li, Sun and Ye, Algorithm 1), as in `OnePhaseSkip`."""
-    (width, knows_T, time_row), (upper, lower) = settings, own
-    arm = first_pull(t, spent, n, told.rate)
+    (width, knows_T, time_row), (upper, lower) = p, memory
+    arm = first_pull(t, spent, arms, told.rate)
     if arm == NULL_ARM:
-        bounds(n, sums, width * log(told.horizon if knows_T else t), upper, lower)
+        bounds(arms, width * log(told.horizon if knows_T else t), upper, lower)
         if time_row:
             return adaptive(t, spent, told, upper, lower, rng)
         arm = 0                                                   # one row, one arm: the best ratio
-        for k in range(1, n.size):
+        for k in range(1, arms.n.size):
             if upper[k] * lower[arm] > upper[arm] * lower[k]:
                 arm = k
     return arm
 
 
 @rule
-def primal_dual(t, spent, n, sums, told, settings, own, rng):
+def primal_dual(t, spent, arms, told, p, memory, rng):
     """Primal-Dual with skips (Li, Sun and Ye), as in `PrimalDualSkip`."""
-    c, T, K, (upper, lower, member) = told.rate, told.horizon, n.size, own
+    c, T, K, (upper, lower, member) = told.rate, told.horizon, arms.n.size, memory
     if spent + 1.0 > c * t:
         return SKIP
     if member.sum() < 2.0:
         for k in range(1, K):                                     # the sweep under way
-            if n[k] < n[k - 1]:
+            if arms.n[k] < arms.n[k - 1]:
                 return k
-        if n[0] == 0:
+        if arms.n[0] == 0:
             return 0
-        width = 2.0 * log(T) / n[0]
+        width = 2.0 * log(T) / arms.n[0]
         for k in range(K):                                        # pessimistic, for a moment
-            upper[k] = max(sums[0, k] / n[k] - sqrt(width), 0.0)
-            lower[k] = min(sums[1, k] / n[k] + sqrt(width), 1.0)
+            upper[k] = max(arms.reward[k] / arms.n[k] - sqrt(width), 0.0)
+            lower[k] = min(arms.cost[k] / arms.n[k] + sqrt(width), 1.0)
         sure = worth(upper, lower, c)
-        bounds(n, sums, 2.0 * log(T), upper, lower)
+        bounds(arms, 2.0 * log(T), upper, lower)
         for k in range(K + 1):
             reward, upper[k] = upper[k], -inf
             if worth(upper, lower, c) < sure:
@@ -441,7 +234,7 @@ def primal_dual(t, spent, n, sums, told, settings, own, rng):
             upper[k] = reward
         if member.sum() < 2.0:
             return 0
-    bounds(n, sums, 2.0 * log(T), upper, lower)
+    bounds(arms, 2.0 * log(T), upper, lower)
     for k in range(K):
         if member[k] == 0.0:        # pragma: no cover - in compiled runs of three arms
             upper[k] = -inf
@@ -449,17 +242,17 @@ def primal_dual(t, spent, n, sums, told, settings, own, rng):
 
 
 @rule
-def ucb_simplex(t, spent, n, sums, told, settings, own, rng):
+def ucb_simplex(t, spent, arms, told, p, memory, rng):
     """UCB-Simplex with skips (Flajolet and Jaillet), as in `UCBSimplexSkip`."""
-    c, K, (lam,), (upper, cost, charged, chosen, last) = told.rate, n.size, settings, own
+    c, K, (lam,), (upper, cost, charged, chosen, last) = told.rate, arms.n.size, p, memory
     if last.pair >= 0:
         charged[last.pair] += spent - last.spent_before
         last.pair = -1
-    arm = first_pull(t, spent, n, c)
+    arm = first_pull(t, spent, arms, c)
     if arm == NULL_ARM:
         for k in range(K):
-            upper[k] = sums[0, k] / n[k] + lam * sqrt(2.0 * log(t) / n[k])
-            cost[k] = sums[1, k] / n[k]
+            upper[k] = arms.reward[k] / arms.n[k] + lam * sqrt(2.0 * log(t) / arms.n[k])
+            cost[k] = arms.cost[k] / arms.n[k]
         arm, high = bridge(upper, cost, c)
         if high >= 0:
             pair = arm * K + high
@@ -470,9 +263,9 @@ def ucb_simplex(t, spent, n, sums, told, settings, own, rng):
 
 
 @rule
-def knowing(t, spent, n, sums, told, settings, own, rng):
+def knowing(t, spent, arms, told, p, memory, rng):
     """The best base from known means, as in `KnownMeans`."""
-    c, K, (threshold,), (mu, rho) = told.rate, n.size, settings, own
+    c, K, (threshold,), (mu, rho) = told.rate, arms.n.size, p, memory
     if spent + 1.0 > c * t:
         return SKIP
     low, high = bridge(mu, rho, c)
@@ -484,9 +277,9 @@ def knowing(t, spent, n, sums, told, settings, own, rng):
 
 
 @rule
-def control_budget(t, spent, n, sums, told, settings, own, rng):
+def control_budget(t, spent, arms, told, p, memory, rng):
     """ControlBudget (Kumar and Kleinberg, 2022) of the best base, as in `ControlBudget`."""
-    c, T, K, (mu, rho) = told.rate, told.horizon, n.size, own
+    c, T, K, (mu, rho) = told.rate, told.horizon, arms.n.size, memory
     B = c * t - spent
     if B < 1.0:
         return SKIP
@@ -519,25 +312,20 @@ class Bases(NamedTuple):
     last: np.record
 
 
-class _Anytime(Policy):
+class _Anytime(NamedRule):
     """A policy of rounds under an anytime budget."""
 
     skips = True
     support = (0.0, 1.0)
-    settings = ()
-    loop = None         # a loop of its own, where it is not `by_rounds` around its rule
 
     def check(self, problem: Problem) -> None:
         require(problem.rate is not None, "stop", "no anytime budget",
                 f"{type(self).__name__} needs AnytimeBudget(rate, horizon)")
 
-    def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-        told = Told(float(problem.rate), int(problem.horizon))
-        loop = self.loop or around(by_rounds, self.rule)
-        return run.play(loop, told, self.settings, self.own(problem), rng)
+    def told(self, problem: Problem) -> Told:
+        return Told(float(problem.rate), int(problem.horizon))
 
-    def own(self, problem: Problem) -> NamedTuple:
-        """The policy's own arrays before the first round."""
+    def remember(self, problem: Problem) -> NamedTuple:
         return Bounds(*np.zeros((2, problem.K + 1)))
 
 
@@ -590,7 +378,6 @@ class SUAK(_Anytime):
     margin: float = 7.0
     width: float = 3.0
     rule = staticmethod(suak)
-    loop = staticmethod(by_sketch)
 
     def __post_init__(self):
         number("under_use", self.under_use, low=0.0, allowed="must be a number, 0 or more")
@@ -601,7 +388,7 @@ class SUAK(_Anytime):
         number("width", self.width, high=3.0, allowed="must be a number in (0, 3]", above=0.0)
 
     @property
-    def settings(self) -> Reading:
+    def p(self) -> Reading:
         radii = float(self.margin), float(self.width)
         return Reading(float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least",
                        RESERVES[self.reserve], None if radii == (7.0, 3.0) else radii)
@@ -612,10 +399,10 @@ class SUAK(_Anytime):
             warnings.warn(f"an arm costs c = {problem.rate} in expectation: SUAK can never tell on which side it is",
                           stacklevel=2)
 
-    def own(self, problem: Problem) -> Phases:
-        memory = new_record(MEMORY)
-        memory.pending, memory.least_omega = -1.0, inf
-        return Phases(*np.zeros((3, problem.K + 1)), memory)
+    def remember(self, problem: Problem) -> Phases:
+        account = new_record(ACCOUNT)
+        account.pending, account.least_omega = -1.0, inf
+        return Phases(*np.zeros((3, problem.K + 1)), account)
 
 
 @dataclass(frozen=True)
@@ -649,7 +436,7 @@ class OnePhaseSkip(_Anytime):
         require(isinstance(self.time_row, bool), "time_row", self.time_row, "must be True or False")
 
     @property
-    def settings(self) -> tuple:
+    def p(self) -> tuple:
         return float(self.radius[:-4]), self.radius[-1] == "T", self.time_row
 
 
@@ -667,7 +454,7 @@ class PrimalDualSkip(_Anytime):
 
     rule = staticmethod(primal_dual)
 
-    def own(self, problem: Problem) -> Members:
+    def remember(self, problem: Problem) -> Members:
         return Members(*np.zeros((3, problem.K + 1)))
 
 
@@ -690,10 +477,10 @@ class UCBSimplexSkip(_Anytime):
         positive("lam", self.lam)
 
     @property
-    def settings(self) -> tuple:
+    def p(self) -> tuple:
         return (float(self.lam),)
 
-    def own(self, problem: Problem) -> Bases:
+    def remember(self, problem: Problem) -> Bases:
         K, last = problem.K, new_record(LAST)
         last.pair = -1
         return Bases(*np.zeros((2, K + 1)), *np.zeros((2, K * (K + 1))), last)
@@ -702,7 +489,7 @@ class UCBSimplexSkip(_Anytime):
 class _KnowsMeans(_Anytime):
     """For comparison: an agent who knows all means."""
 
-    def own(self, problem: Problem) -> Bounds:
+    def remember(self, problem: Problem) -> Bounds:
         return Bounds(np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0))
 
 
@@ -725,7 +512,7 @@ class KnownMeans(_KnowsMeans):
             positive("threshold", self.threshold)
 
     @property
-    def settings(self) -> tuple:
+    def p(self) -> tuple:
         return (float(self.threshold or 0.0),)
 
 

@@ -5,18 +5,15 @@ be good enough; its bounds are `theory.bounds.cost_subsidy.theorem_4_repaired` a
 what a pull is expected to lose against what may be learned from it; nothing is proved of it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, erfc, exp, inf, log, pi, sqrt
 
 import numba as nb
 import numpy as np
 
-from ..checks import ROUNDING, positive, share
-from ..engine.compilation import compiled_for
-from ..engine.loops import RUNNING, Run, checkpoint, pull_many
-from ..engine.state import new_record
-from .base import choose
-from .cost_subsidy import ACTIVE, BEATEN, Arms, Terms, _Subsidy, cheapest, next_of, reward_bounds
+from ..checks import ROUNDING, positive
+from .base import ChoiceRule, Problem, choose, rule
+from .cost_subsidy import ACTIVE, BEATEN, Notes, Subsidy, SubsidyRule, cheapest, next_of, reward_bounds
 
 # ---- exploring with elimination ---------------------------------------------------------------------
 
@@ -41,74 +38,65 @@ def sweeps(horizon: int, K: int, price: float) -> int:
 
 
 @nb.njit(error_model="numpy")
-def look_at(n, sums, terms, arms):
+def look_at(arms, told, notes):
     """New bounds of the active arms. Arms are dropped that are surely not good enough, or surely worse and no cheaper.
 
     The arm to pull for good, if one of the cheapest that are left is surely good enough; else -1.
     """
-    part, top, ceiling, least, arm = 1.0 - terms.alpha, 0.0, 0.0, inf, -1
-    upper, lower, price = arms.upper, arms.lower, arms.price
-    for k in range(n.size):
-        if arms.standing[k] == ACTIVE:
-            upper[k], lower[k] = reward_bounds(k, n, sums, terms.width)
+    K, part, top, ceiling, least, arm = arms.n.size, 1.0 - told.alpha, 0.0, 0.0, inf, -1
+    upper, lower, price = notes.upper, notes.lower, notes.price
+    for k in range(K):
+        if notes.standing[k] == ACTIVE:
+            upper[k], lower[k] = reward_bounds(k, arms, told.width)
             top = max(top, lower[k])
-    for i in range(n.size):
+    for i in range(K):
         out = upper[i] < part * top * (1.0 - ROUNDING)
-        for j in range(n.size):
+        for j in range(K):
             out = out or (price[j] <= price[i] and lower[j] > upper[i])
         if out:
-            arms.standing[i] = BEATEN
-    for k in range(n.size):
-        if arms.standing[k] == ACTIVE:
+            notes.standing[i] = BEATEN
+    for k in range(K):
+        if notes.standing[k] == ACTIVE:
             ceiling, least = max(ceiling, upper[k]), min(least, price[k])
         else:
             upper[k] = lower[k] = -inf
-    for k in range(n.size):
-        if arms.standing[k] == ACTIVE and price[k] == least and (arm < 0 or lower[k] > lower[arm]):
+    for k in range(K):
+        if notes.standing[k] == ACTIVE and price[k] == least and (arm < 0 or lower[k] > lower[arm]):
             arm = k
     return arm if lower[arm] >= part * ceiling * (1.0 - ROUNDING) else -1
 
 
 @nb.njit(error_model="numpy")
-def next_spell(n, sums, terms, arms, look):
+def next_spell(arms, told, notes):
     """The next arm, and how often it is pulled before the next look."""
+    look = notes.spell
     while look.sweep > 0:
-        arm = next_of(ACTIVE, look.sweep, n, arms)
+        arm = next_of(ACTIVE, look.sweep, arms, notes)
         if arm >= 0:
-            return arm, look.sweep - n[arm]
-        arm = look_at(n, sums, terms, arms)
+            return arm, look.sweep - arms.n[arm]
+        arm = look_at(arms, told, notes)
         if arm >= 0:
-            return arm, terms.horizon
-        later = min(look.sweep + max(1, look.sweep // LATER), terms.sweeps)
+            return arm, told.horizon
+        later = min(look.sweep + max(1, look.sweep // LATER), told.sweeps)
         look.sweep = later if later > look.sweep else 0
-    if look.arm >= 0 and arms.standing[look.arm] == ACTIVE:
-        arms.upper[look.arm], arms.lower[look.arm] = reward_bounds(look.arm, n, sums, terms.width)
-    arm = cheapest(terms.alpha, arms.lower, arms.upper, arms.price)
-    return arm, max(1, n[arm] // LATER)
+    if look.arm >= 0 and notes.standing[look.arm] == ACTIVE:
+        notes.upper[look.arm], notes.lower[look.arm] = reward_bounds(look.arm, arms, told.width)
+    arm = cheapest(told.alpha, notes.lower, notes.upper, notes.price)
+    return arm, max(1, arms.n[arm] // LATER)
 
 
-@compiled_for()
-def by_looks(terms, arms, look, outcomes, state, record, limits):
-    """Pull arms for spells; between them look at what is known."""
-    n, sums, now = state
-    status, last = RUNNING, limits.last_round
-    t, spent, collected = now.rounds, now.spent, now.reward
-    while status == RUNNING:
-        going, due = True, record.due[now.checkpoint]
-        while going:
-            if t == look.until:
-                look.arm, m = next_spell(n, sums, terms, arms, look)
-                look.until = t + m
-            before = n[look.arm]
-            spent, collected = pull_many(look.arm, min(look.until, last) - t, spent, collected, due, n, sums, outcomes)
-            t += n[look.arm] - before
-            going = spent < due and t < last and n[look.arm] > before
-        status = checkpoint(look.arm, t, spent, collected, outcomes, state, record, limits)
-    return status
+@rule
+def elimination(t, spent, arms, told, p, memory, rng):
+    """Arms are pulled for spells; between them what is known is looked at, as in `CSElimination`."""
+    look = memory.spell
+    if t > look.until:
+        look.arm, pulls = next_spell(arms, told, memory)
+        look.until = t - 1 + pulls
+    return look.arm
 
 
 @dataclass(frozen=True)
-class CSElimination(_Subsidy):
+class CSElimination(SubsidyRule):
     """Explores with elimination, then buys cheap: keeps what Theorem 4 promises as far as any policy can; ours.
 
     The active arms are pulled equally often. At looks, after 1, 2, ... sweeps and later whenever the number of sweeps
@@ -134,21 +122,24 @@ class CSElimination(_Subsidy):
     array([999996193,      3807])
     """
 
-    alpha: float = field()
+    alpha: float
     delta: float = inf
+    rule = staticmethod(elimination)
+    spell = LOOK
 
     def __post_init__(self):
-        share("alpha", self.alpha)
+        super().__post_init__()
         if self.delta != inf:
             positive("delta", self.delta)
 
-    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
-        price = float(np.ptp(arms.price))
-        price = price if self.delta == inf else min(price, self.delta * self.alpha)
-        look = new_record(LOOK)
-        look.arm, look.sweep = -1, 1
-        terms = terms._replace(sweeps=sweeps(terms.horizon, len(arms.price), price))
-        return run.play(by_looks, terms, arms, look)
+    def tau(self, problem: Problem) -> int:
+        price = float(problem.cost_means.max() - problem.cost_means.min())
+        return sweeps(problem.horizon, problem.K, price if self.delta == inf else min(price, self.delta * self.alpha))
+
+    def remember(self, problem: Problem) -> Notes:
+        notes = super().remember(problem)
+        notes.spell.arm, notes.spell.sweep = -1, 1
+        return notes
 
 
 # ---- the value of one more look ----------------------------------------------------------------------
@@ -238,7 +229,7 @@ def value_of_a_look(t, n, reward, cost, reward_sq, cost_sq, problem, params, mem
 
 
 @dataclass(frozen=True)
-class CSVOI(_Subsidy):
+class CSVOI(Subsidy, ChoiceRule):
     """CS-VOI, the value of one more look, for a cheap arm just good enough or just not; ours, without a theorem.
 
     Each arm once. Then the default is the arm whose pull is expected to lose least, quality and cost together, with
@@ -254,10 +245,12 @@ class CSVOI(_Subsidy):
     CSVOI(alpha=0.1)
     """
 
-    alpha: float = field()
+    alpha: float
     rule = staticmethod(value_of_a_look)
-    in_blocks = False
 
-    def pull_all(self, run: Run, terms: Terms, arms: Arms, rng: np.random.Generator) -> int:
-        known = np.concatenate([arms.price, np.argsort(arms.price, kind="stable"), [terms.horizon]])
-        return run.by_choice(self.rule, known, self.parameters, np.zeros(ROWS * len(arms.price)), rng)
+    def prepare(self, problem: Problem) -> np.ndarray:
+        costs = problem.cost_means
+        return np.concatenate([costs, np.argsort(costs, kind="stable"), [problem.horizon]])
+
+    def memory(self, K: int) -> int:
+        return ROWS * K

@@ -37,7 +37,8 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
              stop: StopRule | Callable[[Bandit], StopRule], replications: int | Sequence[int] = 1, seed: int = 0,
              checkpoints: int | Sequence[float] = 50, n_jobs: int | None = None, progress: bool | str = False,
              max_rounds: int | None = None, store: str | os.PathLike | None = None,
-             reduce: Callable[[Runs], dict[str, np.ndarray]] | None = None, shuffle: bool = True) -> Runs | Reduced:
+             reduce: Callable[[Runs], dict[str, np.ndarray]] | None = None, shuffle: bool = True,
+             fast: bool = True) -> Runs | Reduced:
     """Play policies against bandits, all on the same reward stacks; returns Runs, or Reduced if `reduce` is given.
 
     Parameters
@@ -71,6 +72,9 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     shuffle : bool
         Whether each replication shuffles the arms before they are played. Of tied arms the first is pulled, and some
         rules ask for the first arm of a kind: with False that is the bandit's own order, in every replication.
+    fast : bool
+        False plays each policy by its definition, one round after the other: the very same pulls, or for policies that
+        draw at random the same law. For teachers, and for whoever doubts a kernel.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     [[[[4, 1], [9, 1]], [[4, 1], [9, 1]]]]
     """
     study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce,
-                          shuffle)
+                          shuffle, fast)
     require(store is None or (isinstance(store, str | os.PathLike) and str(store) not in ("", ":memory:")), "store",
             store, "must be the path of a file")
     require(isinstance(progress, bool | str), "progress", progress, "must be True, False or a label")
@@ -174,7 +178,7 @@ def _same_shapes(shapes, *results):
     return shapes
 
 
-def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce, shuffle):
+def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce, shuffle, fast):
     require_policies(policies)
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
@@ -190,12 +194,13 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
         require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
     flag("shuffle", shuffle)
+    flag("fast", fast)
     if n_jobs is not None:
         whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
         require(whole and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
         require(n_jobs <= MOST_WORKERS, "n_jobs", n_jobs, f"must be at most {MOST_WORKERS:,}; -1 is all cores")
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
-                  max_rounds and int(max_rounds), reduce, shuffle, first=ids[0])
+                  max_rounds and int(max_rounds), reduce, shuffle, fast, first=ids[0])
     return replace(study, arms=study.example().K), [int(r) for r in ids]
 
 

@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from .. import fast as kernels
 from ..checks import ours, require
-from ..engine import fingerprint
-from ..engine import loops as engine
+from ..engine import driver, fingerprint
+from ..engine.run import RuleError, Run
 from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from ..engine.stops import FURTHEST, StopRule, require_usable
 from ..environments.bandits import Bandit
@@ -18,7 +19,8 @@ from . import keys
 from .runs import FIELDS, Runs
 
 PATIENCE = 10**8    # rounds of a policy that plays them one by one, where max_rounds is not given
-PROBED = 10**5      # rounds for which promises are checked against the full scan
+PROBED = 10**4      # rounds for which promises are checked against the full scan
+CHECKED = {0, *(1 << i for i in range(32))}     # replications after the first in which they are
 STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
 OUT_OF_BOUNDS, TOO_SHORT = "out of bounds", -1     # what Numba and NumPy say of an array that is too short
 
@@ -41,6 +43,7 @@ class Study:
     max_rounds: int | None
     reduce: object = None
     shuffle: bool = True
+    fast: bool = True
     first: int = 0       # promises of user-written policies are checked in this replication, and 1, 2, 4, ... after it
     arms: int | None = None    # K, once the first instance has shown it
     checked: set = field(default_factory=set, compare=False, repr=False)
@@ -121,7 +124,7 @@ class Study:
     def _parts(self):
         # Digests of what does not change with the replication. A function that makes instances is known by its code
         # and by an example of what it makes: to make each instance only to look up its results takes too long.
-        policies = {label: fingerprint.digest(policy) for label, policy in self.policies.items()}
+        policies = {label: self._digest(policy) for label, policy in self.policies.items()}
         bandit, stop = self._specimen
         makers = [maker for maker in (self.bandits, self.stop) if not isinstance(maker, Bandit | StopRule)]
         # A regret may use whatever a bandit knows to tell.
@@ -129,6 +132,12 @@ class Study:
         study = (self.fractions, self.max_rounds, self.seed, reduce, makers, stop)
         study += () if self.shuffle else ("as given",)      # what was filed before there was a choice is found still
         return policies, fingerprint.digest(study, keys.instance(bandit), keys.common())
+
+    def _digest(self, policy):
+        # By its definition a policy gives the same results as by a kernel, or others of the same law.
+        kernel = None if self.fast else kernels.kernel_of(policy)
+        other = kernel is not None and kernel.same == "law"
+        return fingerprint.digest(policy, "definition") if other else fingerprint.digest(policy)
 
     def keys(self, replication: int) -> dict[str, bytes]:
         """What a finished replication of each policy is filed under in the store."""
@@ -156,17 +165,17 @@ class Study:
 
     def limit(self, policy: Policy, stacks: Stacks, stop: StopRule) -> int:
         """The round after which a run is given up."""
-        return self.max_rounds or (max(PATIENCE, stop.horizon or 0) if _one_by_one(policy, stacks) else FURTHEST)
+        return self.max_rounds or (max(PATIENCE, stop.horizon or 0) if self._one_by_one(policy, stacks) else FURTHEST)
 
     def _run(self, label, replication, problem, stacks, stop, due, *end):
         policy, (*limits, ends) = self.policies[label], end
         limit = self.limit(policy, stacks, stop)
 
-        def play(rounds=limit, **options):
-            run = engine.Run(stacks, due, rounds, *limits, None if ends is None else np.minimum(ends, rounds))
+        def play(rounds=limit, fast_too=self.fast):
+            run = Run(stacks, due, rounds, *limits, None if ends is None else np.minimum(ends, rounds))
             try:
-                status = policy.play(run, problem, stream(self.seed, replication, POLICY), **options)
-            except engine.RuleError as told:
+                status = kernels.play(policy, run, problem, stream(self.seed, replication, POLICY), fast_too)
+            except RuleError as told:
                 error = told.__cause__
                 if not (isinstance(error, IndexError) and OUT_OF_BOUNDS in str(error)):
                     raise RuntimeError(f"policy {label!r}, replication {replication}, round {told}: its rule raised "
@@ -177,32 +186,31 @@ class Study:
                         f"its rule reads beyond the end of an array: it is given {problem.K} arms and "
                         f"{len(policy.parameters)} params; hand over what is missing by params=(...), "
                         "memory=lambda K: ... or prepare=...")
-            if status != engine.DONE and not (status == engine.LAST_ROUND and rounds < limit):
+            if status != driver.DONE and not (status == driver.LAST_ROUND and rounds < limit):
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.state.now.rounds + 1}: "
                                    + self._trouble(status, problem.K, policy, stacks, limit))
             return run
 
         own = isinstance(policy, IndexPolicy) or not ours(type(policy))
-        promised, since = own and isinstance(policy, IndexRule) and policy.monotone, replication - self.first
-        if not promised or since & (since - 1):
+        kernel = kernels.kernel_of(policy) if self.fast and own else None
+        if kernel is None or kernel.broken is None or replication - self.first not in CHECKED:
             return play()
         probe = play(min(limit - 1, PROBED))
-        self._check_promises(label, policy, problem, probe, play)
+        self._check_promises(label, policy, kernel, problem, probe, play)
         run = play()
         if run.state.now.rounds > probe.state.now.rounds:
-            self._refuse(label, policy, policy.broken(probe, problem, int(run.state.now.rounds)))
+            self._refuse(label, policy, kernel.broken(policy, probe, problem, int(run.state.now.rounds)))
         return run
 
-    def _check_promises(self, label, policy, problem, run, play):
-        found, rounds = policy.broken(run, problem, int(run.state.now.rounds)), run.max_rounds
-        if found is None and not np.array_equal(run.state.n, play(rounds, lazy=False).state.n):
-            # No index that was evaluated broke its promise, yet pulls differ: bisect for the first round that does.
-            low, high = 0, int(run.state.now.rounds)
-            while high - low > 1:
-                middle = (low + high) // 2
-                same = np.array_equal(play(middle).state.n, play(middle, lazy=False).state.n)
-                low, high = (middle, high) if same else (low, middle)
-            found = "regular" if policy.in_blocks else "monotone", high
+    def _check_promises(self, label, policy, kernel, problem, run, play):
+        def pulls(rounds, fast_too):
+            return play(rounds, fast_too).state.arms.n
+
+        rounds = int(run.state.now.rounds)
+        found = kernel.broken(policy, run, problem, rounds)
+        if found is None and not np.array_equal(run.state.arms.n, pulls(run.max_rounds, False)):
+            # No index that was evaluated broke its promise, yet pulls differ.
+            found = "regular" if kernel.blocks(policy) else "monotone", _first_difference(pulls, rounds)
         self._refuse(label, policy, found)
 
     def _refuse(self, label, policy, found):
@@ -218,12 +226,23 @@ class Study:
         more = "; max_rounds allows more" * (limit < FURTHEST)
         allowed = f"max_rounds = {limit}; allow more" if self.max_rounds else f"{limit:,} rounds{more}"
         return {
-            engine.LAST_ROUND: f"the run did not end within {allowed}{_one_by_one(policy, stacks)}",
-            engine.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
+            driver.LAST_ROUND: f"the run did not end within {allowed}{self._one_by_one(policy, stacks)}",
+            driver.NO_SUCH_ARM: f"the policy returned an arm out of range; allowed are 0 to {K - 1}, -1 to skip and "
                                 "-2 for the null arm",
-            engine.UNAFFORDABLE: "the policy returned an arm that would exceed the budget; choose one that fits",
-            engine.NOT_A_NUMBER: "the index is not a number, as 0/0 or the root of a negative number are not; return "
+            driver.UNAFFORDABLE: "the policy returned an arm that would exceed the budget; choose one that fits",
+            driver.NOT_A_NUMBER: "the index is not a number, as 0/0 or the root of a negative number are not; return "
                                  "np.inf where it is undefined, such as at a cost of 0"}[status]
+
+    def _one_by_one(self, policy, stacks):
+        """Why a run plays its rounds one by one, as the end of a sentence; an empty text where it does not."""
+        kernel = kernels.kernel_of(policy)
+        unbounded = ": its index is neither declared regular nor has it a lower" * isinstance(policy, IndexRule)
+        why = (f"{type(policy).__name__} is played by its definition" if not self.fast else
+               f"{type(policy).__name__} does not pull in blocks{unbounded}" if kernel is None or
+               not kernel.blocks(policy) else
+               "these outcomes have too many values to be counted" if not stacks.counted else
+               "some outcomes are below 0" if stacks.negative else "")
+        return f" (rounds are played one by one, for {why})" if why else ""
 
     def _reduced(self, replication, arrays, bandit, stop):
         # Without its label: the same policy has the same result in the store whatever it is called.
@@ -240,13 +259,14 @@ class Study:
         return {name: value[0, 0] for name, value in kept.items()}
 
 
-def _one_by_one(policy, stacks):
-    """Why a run plays its rounds one by one, as the end of a sentence; an empty text where it does not."""
-    unbounded = ": its index is neither declared regular nor has it a lower" * isinstance(policy, IndexRule)
-    why = (f"{type(policy).__name__} does not pull in blocks{unbounded}" if not policy.in_blocks else
-           "these outcomes have too many values to be counted" if not stacks.counted else
-           "some outcomes are below 0" if stacks.negative else "")
-    return f" (rounds are played one by one, for {why})" if why else ""
+def _first_difference(pulls, rounds):
+    """The first round up to which the pulls of kernel and definition differ, by bisection; they do after `rounds`."""
+    low, high = 0, rounds
+    while high - low > 1:
+        middle = (low + high) // 2
+        same = np.array_equal(pulls(middle, True), pulls(middle, False))
+        low, high = (middle, high) if same else (low, middle)
+    return high
 
 
 def _scaling(policy, what):

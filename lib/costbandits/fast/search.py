@@ -6,16 +6,17 @@ bounds it is pulled again. Else the arms with the largest bounds are evaluated, 
 
 Bounds stand in a tree of two numbers per node: the largest bound below it, and the first round at which one of them
 expires. To change a bound, or to find the largest, takes log2(K) steps without a branch (5 to 10 ns at K = 1000).
+
+`own` has `constant` and `params` of the index, and `search`, `tree` and `rivals`, which `new_search` makes.
 """
 
 import math
 
 import numba as nb
 import numpy as np
-from numba import types as T
 
-from .compilation import keep
-from .state import new_record
+from ..engine.plain import index_at
+from ..engine.state import new_record
 
 SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times. KUBE thins draws by it:
                         # another slack makes other runs, of the same law, and a new number of RESULTS
@@ -34,32 +35,6 @@ NODE = np.dtype([("bound", "f8"), ("until", "i8")])
 # How fast the arm's index last rose per round, and its last exact index; of one that ties with the leader, which is
 # absent from the tree: its bound, the round until which that holds, and the next such arm.
 ARM = np.dtype([("rate", "f8"), ("value", "f8"), ("bound", "f8"), ("until", "i8"), ("after", "i8")])
-
-_pointers = [T.CPointer(nb.typeof(np.zeros(1, kind)).dtype) for kind in (np.float64, np.int64, NODE, ARM)]
-
-
-@nb.njit
-def _address(pointer):      # pragma: no cover - of compiled code only
-    return pointer
-
-
-keep(_address)
-if not nb.config.DISABLE_JIT:       # compiled here, as an address is cast to these types only
-    for _pointer in _pointers:
-        _address.compile((_pointer,))
-    _address.disable_compile()
-
-
-@nb.njit(inline="always")
-def _lent(array):
-    """The same array without a reference count, for the compiled functions that are called at every pull.
-
-    To count the references to six arrays at each call takes as long as ten indices. Its owner must outlive it.
-    """
-    return nb.carray(_address(array.ctypes), array.shape)       # pragma: no cover - of compiled code only
-
-
-lent = (lambda array: array) if nb.config.DISABLE_JIT else _lent
 
 # By LLVM: a call would still look at the count of each array, of which only the caller knows that there is none.
 _inlined = nb.njit(error_model="numpy", forceinline=True)
@@ -106,66 +81,62 @@ def soonest(tree):
     return np.int64(i - leaves)
 
 
-@nb.njit(inline="always", error_model="numpy")
-def index_at(t, k, index, n, sums, constant, params):
-    """The index of arm k at round t."""
-    return index(t, n[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k], constant[k], params)
-
-
 @nb.njit(error_model="numpy")
-def renew(index, t, k, value, best, tree, arms, n, sums, constant, params, last):
+def renew(index, t, k, value, best, own, arms, last):
     """Give arm k, whose index is `value`, a new bound, and return it: below the best index, for as long as possible.
 
     How long is guessed from how fast the index rose before; if the bound comes out too high, an eighth of the time is
     tried. It is at most 16 t rounds, and never beyond round `last`.
     """
+    tree, rivals, constant, params = own.tree, own.rivals, own.constant, own.params
     known = -math.inf < value < math.inf and -math.inf < best < math.inf
-    ahead, rate = min(16.0 * t, float(last - t)), arms[k].rate
+    ahead, rate = min(16.0 * t, float(last - t)), rivals[k].rate
     if known and rate > 0.0:
         # Of an arm that ties with the best the bound is no help, however short it holds.
-        ahead = min(SHARE * abs(best - value) / rate if value != best else float(n.size), ahead)
+        ahead = min(SHARE * abs(best - value) / rate if value != best else float(rivals.size), ahead)
     ahead = min(max(int(ahead), LEAST), last - t)
-    bound = with_slack(index_at(t + ahead, k, index, n, sums, constant, params))
+    bound = with_slack(index_at(t + ahead, k, index, arms, constant, params))
     while bound >= best > value and ahead > LEAST:
         ahead = max(ahead // 8, LEAST)
-        bound = with_slack(index_at(t + ahead, k, index, n, sums, constant, params))
+        bound = with_slack(index_at(t + ahead, k, index, arms, constant, params))
     if -math.inf < value <= bound < math.inf:
-        arms[k].rate = (bound - value) / ahead
+        rivals[k].rate = (bound - value) / ahead
     put(tree, k, max(bound, LOWEST), t + ahead)
     return bound
 
 
 @_inlined
-def lazy_argmax(index, t, search, tree, arms, n, sums, constant, params, last):
+def lazy_argmax(index, t, own, arms, last):
     """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
 
     Bit for bit what evaluating every index would find. Since the last call only its answer may have been pulled;
     others must have been told to `pulled`. No index is evaluated beyond round `last`, where it need not have a value.
     """
+    search, tree, rivals, constant, params = own.search, own.tree, own.rivals, own.constant, own.params
     leaves, leader, aside = tree.size // 2, search.leader, search.tied
-    arm, best = leader, index_at(t + 1, leader, index, n, sums, constant, params)
+    arm, best = leader, index_at(t + 1, leader, index, arms, constant, params)
     sound = best == best
-    arms[leader].value, arms[leader].after = best, aside
+    rivals[leader].value, rivals[leader].after = best, aside
     k = aside
     while k >= 0:                       # bounds of arms that tied with the leader are no help
-        value = index_at(t + 1, k, index, n, sums, constant, params)
+        value = index_at(t + 1, k, index, arms, constant, params)
         sound = sound and value == value
-        arms[k].value = value
+        rivals[k].value = value
         if value > best or (value == best and k < arm):
             arm, best = k, value
-        k = arms[k].after
+        k = rivals[k].after
     while sound and tree[1].until <= t:
         k = soonest(tree)
-        bound = renew(index, t, k, tree[leaves + k].bound, best, tree, arms, n, sums, constant, params, last)
+        bound = renew(index, t, k, tree[leaves + k].bound, best, own, arms, last)
         sound = bound == bound
     aside = leader
     while sound and tree[1].bound >= best and tree[1].bound > -math.inf:
         k = highest(tree)
         if tree[1].bound == best and k > arm:
             break
-        value = index_at(t + 1, k, index, n, sums, constant, params)
+        value = index_at(t + 1, k, index, arms, constant, params)
         sound = value == value
-        arms[k].value, arms[k].bound, arms[k].until, arms[k].after = (value, tree[leaves + k].bound,
+        rivals[k].value, rivals[k].bound, rivals[k].until, rivals[k].after = (value, tree[leaves + k].bound,
                                                                       tree[leaves + k].until, aside)
         put(tree, k, -math.inf, NEVER)
         aside = k
@@ -173,12 +144,12 @@ def lazy_argmax(index, t, search, tree, arms, n, sums, constant, params, last):
             arm, best = k, value
     tied, most, expires = -1, -math.inf, NEVER
     while sound and aside >= 0:
-        k, aside = aside, arms[aside].after
-        if k != arm and k != leader and arms[k].value == best and arms[k].until > t + 1:
-            arms[k].after, tied = tied, k
-            most, expires = max(most, arms[k].bound), min(expires, arms[k].until)
+        k, aside = aside, rivals[aside].after
+        if k != arm and k != leader and rivals[k].value == best and rivals[k].until > t + 1:
+            rivals[k].after, tied = tied, k
+            most, expires = max(most, rivals[k].bound), min(expires, rivals[k].until)
         elif k != arm:
-            bound = renew(index, t, k, arms[k].value, best, tree, arms, n, sums, constant, params, last)
+            bound = renew(index, t, k, rivals[k].value, best, own, arms, last)
             sound = bound == bound
     search.leader, search.tied = arm, tied
     search.rival_bound, search.expires = max(most, tree[1].bound), min(expires, tree[1].until)
@@ -188,25 +159,26 @@ def lazy_argmax(index, t, search, tree, arms, n, sums, constant, params, last):
 
 
 @nb.njit(error_model="numpy")
-def pulled(k, search, tree, arms):
+def pulled(k, own):
     """An arm other than the leader was pulled: its bound does not hold any more."""
-    search.expires = 0                  # asks for a search in the next round
+    tree = own.tree
+    own.search.expires = 0              # asks for a search in the next round
     if tree[tree.size // 2 + k].bound > -math.inf:
         put(tree, k, math.inf, 0)
     else:       # pragma: no cover - in compiled runs of many arms
-        arms[k].until = 0
+        own.rivals[k].until = 0
 
 
 def new_search(K: int) -> tuple[np.record, np.ndarray, np.ndarray]:
     """What `lazy_argmax` begins with: leader 0, and all others to be evaluated, as if they had tied with it.
 
-    >>> search, tree, arms = new_search(K=3)
-    >>> int(search.leader), int(search.tied), arms["after"].tolist()
+    >>> search, tree, rivals = new_search(K=3)
+    >>> int(search.leader), int(search.tied), rivals["after"].tolist()
     (0, 1, [-1, 2, -1])
     """
-    search, tree, arms = new_record(SEARCH), np.zeros(2 << (K - 1).bit_length(), NODE), np.zeros(K, ARM)
+    search, tree, rivals = new_record(SEARCH), np.zeros(2 << (K - 1).bit_length(), NODE), np.zeros(K, ARM)
     tree["bound"], tree["until"] = -math.inf, NEVER
-    arms["after"] = np.arange(1, K + 1)
-    arms["after"][[0, -1]] = -1
+    rivals["after"] = np.arange(1, K + 1)
+    rivals["after"][[0, -1]] = -1
     search.tied = 1 if K > 1 else -1
-    return search, tree.view(np.recarray), arms.view(np.recarray)
+    return search, tree.view(np.recarray), rivals.view(np.recarray)

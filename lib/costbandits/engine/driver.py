@@ -1,0 +1,283 @@
+"""One driver for all policies: it asks for an arm, has it pulled, and stops where a run must stop.
+
+What a policy does is three functions, which are inlined into the driver (`loop`). Each is compiled by `step`:
+
+* `choose(t, money, own, arms, limits, rng)` returns the arm of round t + 1, and for how many pulls it is good at most;
+  or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and any number.
+* `advance(arm, m, t, money, own, arms, outcomes, rng)` pulls it, once or up to m times, and returns the money then, and
+  how many rounds that took. (It may pull others, too, in rounds of their own.)
+* `learn(arm, m, t, own, arms, outcomes, rng)` takes up what follows: m rounds were played, t are over.
+
+`own` is a tuple of the policy's own arrays and numbers, by name. A choice may be asked for again only if no random
+number was drawn for it, so an arm whose law is sampled in Python is left as soon as its outcomes have run out.
+
+With state in arrays a step costs ten times as much as with plain local numbers (37 against 3 ns a pull), and so do
+arrays whose references are counted: tuples of arrays are lent to the compiled code without counts.
+"""
+
+import math
+from collections.abc import Callable
+
+import numba as nb
+from numba import types as T
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from .compilation import around, compiled_for
+from .state import Money
+from .trees import LEAF, block, is_counted, is_typed, read_on, settle, skip, total
+
+MANY = 16           # pulls that are worth a call of `pull_many`
+FAR = 2.0**61       # no block is larger
+LARGE = 1e9         # from such a spending on it is added up at every step
+
+# What the driver returns; NEAR_CEILING: not every arm may still be affordable.
+RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE = range(8)
+
+# What `choose` returns instead of an arm: skip a round, or play the null arm of a mixture; end the run, for no arm is
+# affordable; stop, for some arm may be too expensive; an index that is not a number.
+SKIP, NULL_ARM, END, PAUSE, NOT_NUMBER = -1, -2, -3, -4, -5
+
+step = nb.njit(inline="always", error_model="numpy")
+
+
+# ---- arrays without counted references ---------------------------------------------------------------
+
+def _bare(context, builder, kind, value):
+    if isinstance(kind, T.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    if isinstance(kind, T.BaseTuple):
+        parts = [_bare(context, builder, part, builder.extract_value(value, i)) for i, part in enumerate(kind.types)]
+        return context.make_tuple(builder, kind, parts)
+    return value
+
+
+@intrinsic
+def _lent(typing, things):
+    return things(things), lambda context, builder, _, values: _bare(context, builder, things, values[0])
+
+
+if nb.config.DISABLE_JIT:
+    def _lent(things):
+        return things
+
+
+@step
+def lent(things):
+    """The same array or nested tuple, its arrays without reference counts: its owner must outlive it.
+
+    To count them at each call of a compiled function takes as long as ten indices.
+    """
+    return _lent(things)
+
+
+# ---- pulls -------------------------------------------------------------------------------------------
+
+@step
+def pull(arm, arms, outcomes):
+    """Pull an arm whose outcomes are at hand, add its reward and cost to what is known of it, and return them."""
+    i = arms.n[arm]
+    row = outcomes.at[arm] + i
+    reward, cost = outcomes.pool[row, 0], outcomes.pool[row, 1]
+    arms.reward[arm] += reward
+    arms.cost[arm] += cost
+    arms.reward_sq[arm] += reward * reward
+    arms.cost_sq[arm] += cost * cost
+    arms.n[arm] = i + 1      # last: what the driver reads next need not be loaded again
+    return reward, cost
+
+
+@step
+def pull_once(arm, arms, outcomes):
+    """Pull an arm, whether its outcomes are at hand or not; its reward and cost."""
+    if arms.n[arm] == outcomes.filled[arm]:
+        read_on(arm, arms, outcomes)
+    reward, cost = pull(arm, arms, outcomes)
+    if arms.n[arm] == outcomes.filled[arm]:
+        settle(arm, arms, outcomes)
+    return reward, cost
+
+
+@step
+def one(arm, m, t, money, own, arms, outcomes, rng):
+    """`advance` by a single pull."""
+    reward, cost = pull_once(arm, arms, outcomes)
+    return Money(money.spent + cost, money.collected + reward, money.due), 1
+
+
+@step
+def nothing(arm, m, t, own, arms, outcomes, rng):
+    """`learn` nothing but the sums."""
+
+
+@nb.njit(error_model="numpy")
+def pull_many(arm, m, money, arms, outcomes):
+    """Pull one arm m times, or until what is due is spent or its law must be sampled in Python; the money then.
+
+    Costs must not be negative unless `due` is infinite. If outcomes are counted, its running time hardly grows with m.
+    """
+    n, filled, whole = arms.n, outcomes.filled, is_counted(arm, outcomes)
+    (spent, collected, due), end, before = money, n[arm] + m, money.spent - arms.cost[arm]
+    while n[arm] < end and spent < due:
+        i, size = n[arm], 0
+        if i == filled[arm]:
+            size = end - i if whole else 0
+            while size >= LEAF:
+                size = block(arm, i, size, outcomes)
+                reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
+                if spent + cost < due:
+                    skip(arm, arms, outcomes)
+                    spent, collected = spent + cost, collected + reward
+                    break
+                size >>= 1
+            if size < LEAF:
+                read_on(arm, arms, outcomes)
+                if i == filled[arm]:
+                    break
+        if size < LEAF:
+            last = min(end, filled[arm])
+            while n[arm] < last and spent < due:
+                reward, cost = pull(arm, arms, outcomes)
+                spent, collected = spent + cost, collected + reward
+            if n[arm] == filled[arm]:
+                settle(arm, arms, outcomes)
+                spent = before + arms.cost[arm]       # without the rounding of so many additions
+    return Money(spent, collected, due)
+
+
+@step
+def many(arm, m, t, money, own, arms, outcomes, rng):
+    """`advance` by m pulls if they are many, and the law need not be sampled in Python on the way; else by one."""
+    i = arms.n[arm]
+    if m >= MANY:
+        money = pull_many(arm, m, money, arms, outcomes)
+    else:
+        reward, cost = pull_once(arm, arms, outcomes)
+        money = Money(money.spent + cost, money.collected + reward, money.due)
+    return money, arms.n[arm] - i
+
+
+# ---- checkpoints -------------------------------------------------------------------------------------
+
+@nb.njit(error_model="numpy")
+def note(state, record):
+    """Note where the run stands as its next checkpoint."""
+    c = state.now.checkpoint
+    record.pulls[c] = state.arms.n
+    record.noted[c] = state.now
+    state.now.checkpoint = c + 1
+
+
+@nb.njit(error_model="numpy")
+def add_up(state):
+    """Reward and spending as sums over arms, which are the same in whatever order the arms were pulled."""
+    arms, reward, spent = state.arms, 0.0, 0.0
+    for k in range(arms.n.size):        # one after the other: NumPy and Numba have other orders of their own
+        reward, spent = reward + arms.reward[k], spent + arms.cost[k]
+    state.now.reward, state.now.spent = reward, spent
+
+
+@step
+def approach(spent, due):
+    """The spending at which the money is to be added up anew: at which a thousandth is left of what is left now.
+
+    A running sum of a million costs is off by more than the stop rules allow for. If it is corrected there, and again
+    where a thousandth of that is left, then what decides when a run ends is a sum of no more than a thousand costs.
+    Where so much is due that a small cost might be lost in a sum, the money is added up at every step.
+    """
+    if due < LARGE:
+        return due - 0.001 * (due - spent)
+    return -math.inf if due < math.inf else math.inf
+
+
+@nb.njit(error_model="numpy")
+def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
+    """Write the state back, note the checkpoints just passed, and say whether and why the run stops.
+
+    Without an anytime budget the money is added up over the arms, and a loop that may end by it goes on with that: a
+    running sum is off after a million additions, and beyond 2**53 it stands still.
+    """
+    now, arms = state.now, state.arms
+    if arms.n[arm] == outcomes.filled[arm]:
+        read_on(arm, arms, outcomes)
+    now.rounds, now.spent, now.reward = t, spent, collected
+    if limits.rate == 0.0:
+        add_up(state)
+    while now.checkpoint < record.due.size and now.spent >= record.due[now.checkpoint]:
+        note(state, record)
+    if now.checkpoint == record.due.size:
+        return DONE
+    if t >= limits.last_round:
+        return LAST_ROUND
+    return STACK_EMPTY if arms.n[arm] == outcomes.filled[arm] else RUNNING
+
+
+@nb.njit(error_model="numpy")
+def end_run(t, state, record):
+    """Write the state back and note it at all checkpoints that are left: no arm is affordable any more."""
+    state.now.rounds = t
+    add_up(state)
+    while state.now.checkpoint < record.due.size:
+        note(state, record)
+    return DONE
+
+
+# ---- the driver --------------------------------------------------------------------------------------
+
+@compiled_for()
+def drive(choose, advance, learn, own, rng, outcomes, state, record, limits):
+    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
+    own, outcomes, limits, arms, now = lent(own), lent(outcomes), lent(limits), lent(state.arms), state.now
+    n, filled, K = arms.n, outcomes.filled, arms.n.size
+    last, max_cost, ceiling, rate, pause = limits
+    status, arm, t, spent, collected = RUNNING, 0, now.rounds, now.spent, now.reward
+    while status == RUNNING:
+        due = record.due[now.checkpoint]
+        if spent < pause:
+            due = min(due, pause)
+        going, near = True, approach(spent, due)
+        while going:
+            now.rounds = t              # for the message, if a rule raises an error
+            chosen, m = choose(t, Money(spent, collected, due), own, arms, limits, rng)
+            if chosen >= 0:
+                if chosen >= K:
+                    return NO_SUCH_ARM
+                if spent + max_cost[chosen] > ceiling + rate * (t + 1):
+                    return UNAFFORDABLE
+                arm = chosen
+                money, done = advance(arm, m, t, Money(spent, collected, due), own, arms, outcomes, rng)
+                t, spent, collected = t + done, money.spent, money.collected
+                if spent > near:
+                    add_up(state)
+                    spent, collected = now.spent, now.reward
+                    near = approach(spent, due)
+                going = spent < due and t < last and (n[arm] < filled[arm] or not is_typed(arm, outcomes))
+                learn(arm, done, t, own, arms, outcomes, rng)
+            elif chosen >= NULL_ARM:
+                t += 1
+                now.skips += chosen == SKIP
+                going = t < last
+            elif chosen == END:
+                return end_run(t, state, record)
+            else:
+                return NEAR_CEILING if chosen == PAUSE else NOT_A_NUMBER if chosen == NOT_NUMBER else NO_SUCH_ARM
+        status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
+        spent, collected = now.spent, now.reward
+    return status
+
+
+def loop(choose: Callable, advance: Callable = one, learn: Callable = nothing) -> Callable:
+    """The driver with these three steps compiled into it: what `Run.play` takes.
+
+    >>> from costbandits.engine.run import Run
+    >>> from costbandits.engine.stacks import Stacks
+    >>> first = loop(step(lambda t, money, own, arms, limits, rng: (0, 1)))        # pulls the first arm
+    >>> bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.25)] * 2)
+    >>> run = Run(Stacks(bandit, seed=0, replication=0, order=[0, 1]), due=[5.0], max_rounds=100)
+    >>> run.play(first, (), None) == DONE, run.state.arms.n
+    (True, array([20,  0]))
+    """
+    return around(drive, choose, advance, learn)

@@ -1,0 +1,148 @@
+"""Index policies, looked at lazily and pulled in blocks: the very arms of the full scan.
+
+An index that does not fall while its arm rests is searched for by `search`. The leader is pulled many times at once
+where a lower bound of its index until the end of a block (`lower`) shows that it stays ahead.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from ..engine.compilation import keep
+from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, pull_once, step
+from ..engine.plain import index_at
+from ..engine.run import Run
+from ..engine.state import Arm, new_record
+from ..engine.trees import LEAF, block, is_counted, read_on, settle, skip, total
+from ..policies.base import IndexRule, Problem
+from . import kernel
+from .lower import in_blocks, lower_for, no_lower
+from .promises import broken
+from .search import SLACK, lazy_argmax, new_search
+
+SHORTEST = 4        # a block of fewer pulls is not worth a try
+
+# (relative lead) x (pulls so far) x this: for about so many more pulls a leader is likely to stay ahead.
+LOCAL = np.dtype([("share", "f8")])
+
+
+class Lazy(NamedTuple):
+    """The arms' constants, shape (K,), the index's parameters, the search, and how far to try."""
+
+    constant: np.ndarray
+    params: np.ndarray
+    search: np.record
+    tree: np.ndarray
+    rivals: np.ndarray
+    local: np.record
+
+
+@nb.njit(error_model="numpy")
+def all_affordable_below(max_cost, ceiling):
+    """The spending below which every arm is affordable, with a little to spare."""
+    return (ceiling - max_cost.max()) * (1 - SLACK) if ceiling < math.inf else math.inf
+
+
+keep(all_affordable_below)      # called from Python, too: a run whose loop is kept would compile nothing else
+
+
+@step
+def known(arm, own, arms):
+    """What is known of one arm."""
+    return Arm(arms.n[arm], arms.reward[arm], arms.cost[arm], arms.reward_sq[arm], arms.cost_sq[arm],
+               own.constant[arm])
+
+
+@nb.njit(error_model="numpy")
+def try_blocks(lower, arm, m, t, money, own, arms, outcomes):
+    """Pull the next block of the tree, of up to m outcomes, if that is safe."""
+    i, now = arms.n[arm], known(arm, own, arms)
+    while m >= LEAF:
+        m = block(arm, i, m, outcomes)
+        r, c = total(arm, 0, outcomes), total(arm, 1, outcomes)
+        if money.spent + c < money.due and lower(t + 1, m, now, r, c, own.params) > own.search.rival_bound:
+            skip(arm, arms, outcomes)
+            return Money(money.spent + c, money.collected + r, money.due)
+        m >>= 1
+    return money
+
+
+@step
+def try_leaf(lower, arm, m, t, money, own, arms, outcomes):
+    """Pull the next m outcomes, which are at hand, if that is safe."""
+    (s, w, due), pool, row, now = money, outcomes.pool, outcomes.at[arm] + arms.n[arm], known(arm, own, arms)
+    r, c, rr, cc = now.reward, now.cost, now.reward_sq, now.cost_sq
+    for j in range(row, row + m):
+        x, y = pool[j, 0], pool[j, 1]
+        r, c, rr, cc, s, w = r + x, c + y, rr + x * x, cc + y * y, s + y, w + x
+    least = lower(t + 1, m, now, r - now.reward, c - now.cost, own.params)
+    if s < due and least > own.search.rival_bound:
+        arms.n[arm] += m
+        arms.reward[arm], arms.cost[arm], arms.reward_sq[arm], arms.cost_sq[arm] = r, c, rr, cc
+        own.local.share = min(own.local.share * 1.1, 1.0)
+        return Money(s, w, due)
+    own.local.share = max(own.local.share * 0.6, 0.05)
+    return money
+
+
+@functools.lru_cache(256)
+def by_blocks(index: Callable, lower: Callable) -> Callable:
+    """The loop around an index and its lower bound; own: `Lazy`.
+
+    It pauses once some arm may be too expensive; the first K pulls must be affordable.
+    """
+    @step
+    def choose(t, money, own, arms, limits, rng):
+        search, arm, m = own.search, t, 0
+        if money.spent >= limits.pause:
+            arm = PAUSE
+        elif t >= arms.n.size:
+            arm = search.leader
+            value = index_at(t + 1, arm, index, arms, own.constant, own.params)
+            if t < search.expires and value > search.rival_bound:
+                lead = 1.0 if value == math.inf else (value - search.rival_bound) / abs(value)
+                lead *= own.local.share * arms.n[arm]
+                m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
+                m = min(m, search.expires - t, limits.last_round - t)
+            else:
+                arm = lazy_argmax(index, t, own, arms, limits.last_round)
+                arm = arm if arm >= 0 else NOT_NUMBER
+        return arm, m
+
+    @step
+    def advance(arm, m, t, money, own, arms, outcomes, rng):
+        i, filled = arms.n[arm], outcomes.filled
+        if m >= LEAF and i == filled[arm] and is_counted(arm, outcomes):
+            money = try_blocks(lower, arm, m, t, money, own, arms, outcomes)
+        if arms.n[arm] == i and m >= SHORTEST:
+            if i == filled[arm]:
+                read_on(arm, arms, outcomes)
+            m = min(m, filled[arm] - i)
+            if m >= SHORTEST:
+                money = try_leaf(lower, arm, m, t, money, own, arms, outcomes)
+                if arms.n[arm] == filled[arm]:
+                    settle(arm, arms, outcomes)
+        if arms.n[arm] == i:
+            reward, cost = pull_once(arm, arms, outcomes)
+            money = Money(money.spent + cost, money.collected + reward, money.due)
+        return money, arms.n[arm] - i
+
+    return loop(choose, advance)
+
+
+@kernel(IndexRule, when=lambda policy: policy.monotone, blocks=in_blocks, broken=broken)
+def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
+    """Lazily while every arm is affordable, then by full scans."""
+    limits, lower = run.limits, no_lower if run.stacks.negative else lower_for(policy)
+    pause = all_affordable_below(limits.max_cost, limits.ceiling)
+    status = NEAR_CEILING
+    if limits.max_cost.sum() < pause:
+        local = new_record(LOCAL)
+        local.share = 0.45
+        own = Lazy(policy.constants(problem), policy.parameters, *new_search(problem.K), local)
+        status = run.play(by_blocks(policy.rule, lower), own, None, pause=pause)
+    return policy.play(run, problem, rng) if status == NEAR_CEILING else status

@@ -1,0 +1,277 @@
+"""KUBE and epsilon-first, played fast."""
+
+import functools
+from collections.abc import Callable, Sequence
+from math import floor, inf
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from ..engine.driver import END, FAR, MANY, Money, loop, many, pull_many, step
+from ..engine.plain import index_at
+from ..engine.run import Run
+from ..engine.state import new_record
+from ..engine.thinning import CLOCK, look_ahead
+from ..engine.trees import is_typed
+from ..policies.base import Problem
+from ..policies.kube import KUBE, EpsilonFirst, density
+from . import kernel
+from .indices import all_affordable_below, known
+from .lower import lower_of, no_lower
+from .search import lazy_argmax, new_search, pulled
+
+LOCAL = np.dtype([("least", "f8")])      # the smallest cost
+
+
+class Filled(NamedTuple):
+    """The costs, the scale of rewards, the search for the densest arm; when to draw next, and room for a filling."""
+
+    constant: np.ndarray
+    params: np.ndarray
+    search: np.record
+    tree: np.ndarray
+    rivals: np.ndarray
+    clock: np.record
+    picks: np.ndarray
+    counts: np.ndarray
+    local: np.record
+
+
+@nb.njit(error_model="numpy")
+def fill(index, t, spent, ceiling, own, arms):
+    """Density-ordered greedy filling of what is left of the budget: `picks` in order, how often each; how many arms."""
+    costs, picks, counts = own.constant, own.picks, own.counts
+    rest, kinds, arm = ceiling - spent, 0, 0
+    while arm >= 0:
+        arm, best = -1, -inf
+        for k in range(costs.size):
+            if costs[k] <= rest and spent + costs[k] <= ceiling and kinds < costs.size:
+                value = index_at(t + 1, k, index, arms, costs, own.params)
+                if value > best:
+                    arm, best = k, value
+        if arm >= 0:
+            picks[kinds], counts[kinds] = arm, floor(rest / costs[arm])
+            rest -= counts[kinds] * costs[arm]
+            kinds += 1
+    return kinds
+
+
+@nb.njit(error_model="numpy")
+def item(at, picks, counts):
+    """The arm of item `at` of a filling, counted from 0."""
+    i = 0
+    while at >= counts[i]:
+        at -= counts[i]
+        i += 1
+    return picks[i]
+
+
+@nb.njit(error_model="numpy")
+def any_item(index, t, spent, ceiling, own, arms, rng):
+    """An item of the filling; END if it is empty. An arm that was never pulled is not left to chance."""
+    kinds, picks, counts = fill(index, t, spent, ceiling, own, arms), own.picks, own.counts
+    if kinds > 1 and arms.n[picks[0]] > 0:
+        return item(rng.random() * counts[:kinds].sum(), picks, counts)
+    return picks[0] if kinds > 0 else END
+
+
+@nb.njit(error_model="numpy")
+def shares(left, cost, least):
+    """How often the leader fits into what is left of the budget, and how many other items the rest has room for."""
+    often = floor(left / cost)
+    return often, max(floor((left - often * cost) / least), 0.0)
+
+
+@nb.njit(error_model="numpy")
+def watch(clock, rng, t, arm, left, cost, least):
+    """Set the clock to the next round that may draw another item than the leader's.
+
+    While only the leader is pulled, it has one item less in each round, and the rest stays what it is.
+    """
+    often, others = shares(left, cost, least)
+    stretch = max(often // 2, 1.0)
+    look_ahead(clock, rng, t, np.int64(stretch), others / (often - stretch + 1.0 + others))
+    clock.arm = arm
+
+
+@nb.njit(error_model="numpy")
+def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
+    """An item of the filling, given that round t + 1 is a candidate: the leader's, unless the candidate is accepted."""
+    clock, counts, arm = own.clock, own.counts, own.clock.arm
+    u, (often, others) = rng.random() * clock.rate, shares(ceiling - spent, own.constant[arm], own.local.least)
+    if u * (often + others) < others:
+        kinds = fill(index, t, spent, ceiling, own, arms)
+        at = u * counts[:kinds].sum()
+        if at < counts[1:kinds].sum():
+            return item(at, own.picks[1:], counts[1:])
+    return arm
+
+
+@functools.lru_cache
+def by_filling(index: Callable, lower: Callable) -> Callable:
+    """The loop for KUBE around its density and the density's lower bound over a block; own: `Filled`.
+
+    The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
+    at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are. The rounds in which it
+    may not are found by thinning; in between the densest arm is pulled many times at once where it stays ahead.
+    """
+    @nb.njit(error_model="numpy")
+    def safe_pulls(t, arm, value, own, arms):
+        """For how many pulls the leader is sure to stay above its rivals, whatever it pays; 1 if few or not known.
+
+        Its density is at least (n / (n + m)) of what it is now after m pulls, and twice that is tried first.
+        """
+        now, most = known(arm, own, arms), own.search.rival_bound
+        m = np.int64(min(2.0 * now.n * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
+        for _ in range(2):
+            if m >= MANY and lower(t + 1, m, now, 0.0, m * now.told, own.params) > most:
+                return m
+            m >>= 1
+        return 1
+
+    @step
+    def choose(t, money, own, arms, limits, rng):
+        search, clock, costs, ceiling, last = own.search, own.clock, own.constant, limits.ceiling, limits.last_round
+        arm, m = search.leader, 1
+        if money.spent < limits.pause:
+            value = index_at(t + 1, arm, index, arms, costs, own.params)
+            ahead = t < search.expires and value > search.rival_bound
+            if not ahead:
+                arm = lazy_argmax(index, t, own, arms, last)
+            if arms.n[arm] > 0:
+                if arm != clock.arm or t >= clock.until:
+                    watch(clock, rng, t, arm, ceiling - money.spent, costs[arm], own.local.least)
+                if t == clock.candidate:
+                    arm = item_of_candidate(index, t, money.spent, ceiling, own, arms, rng)
+                elif ahead:
+                    m = safe_pulls(t, arm, value, own, arms)
+                    m = min(m, search.expires - t, clock.candidate - t, last - t)
+        else:
+            arm = any_item(index, t, money.spent, ceiling, own, arms, rng)
+        return arm, m
+
+    return loop(choose, many, after)
+
+
+@step
+def after(arm, m, t, own, arms, outcomes, rng):
+    """The search hears of a rival's pull."""
+    if arm != own.search.leader:
+        pulled(arm, own)
+
+
+@kernel(KUBE, same="law")
+def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, index: Callable = density,
+         params: Sequence[float] = ()) -> int:
+    """Only as much of the filling is worked out as the draw depends on. (Another index and its params may count.)"""
+    costs, K, limits = problem.cost_means.copy(), problem.K, run.limits
+    lower = no_lower if run.stacks.negative else lower_of(index)
+    local = new_record(LOCAL)
+    local.least = costs.min()
+    params = np.array(params if len(params) else policy.p, float)
+    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K), local)
+    return run.play(by_filling(index, lower), own, rng,
+                    pause=all_affordable_below(limits.max_cost, limits.ceiling))
+
+
+# ---- epsilon-first ------------------------------------------------------------------------------------
+
+@nb.njit(error_model="numpy")
+def sweeps(money, left, explore, costs, arms, outcomes):
+    """How many whole sweeps are sure to end before anything happens, and through how many arms: those that still fit.
+
+    None becomes too expensive on the way, no checkpoint is reached nor more than `left` rounds are played, and no law
+    need be sampled in Python.
+    """
+    fit, total = 0, 0.0
+    for k in range(costs.size):
+        if money.spent + costs[k] <= explore:
+            fit, total = fit + 1, total + costs[k]
+    m = np.int64(min((min(money.due, explore) - money.spent) / total, FAR)) - 1 if fit > 0 else 0
+    for k in range(costs.size):
+        if is_typed(k, outcomes):
+            m = min(m, outcomes.filled[k] - arms.n[k] - 1)
+    return min(m, left // max(fit, 1)), fit
+
+
+@nb.njit(error_model="numpy")
+def sweep(m, money, explore, costs, arms, outcomes):
+    """Pull every arm that fits m times; the money then."""
+    more = Money(0.0, 0.0, inf)
+    for k in range(costs.size):
+        if money.spent + costs[k] <= explore:
+            more = pull_many(k, m, more, arms, outcomes)
+    return Money(money.spent + more.spent, money.collected + more.collected, money.due)
+
+
+@nb.njit(error_model="numpy")
+def next_that_fits(at, spent, explore, costs):
+    """The first position from `at` on, past the last one to the first, of an arm that fits; -1 if none does."""
+    for i in range(costs.size):
+        k = (at + i) % costs.size
+        if spent + costs[k] <= explore:
+            return k
+    return -1
+
+
+@nb.njit(error_model="numpy")
+def densest_that_fits(spent, ceiling, costs, density):
+    """The densest arm that fits, ties to the lowest position; -1 if none does."""
+    arm = -1
+    for k in range(costs.size):
+        if spent + costs[k] <= ceiling and (arm < 0 or density[k] > density[arm]):
+            arm = k
+    return arm
+
+
+class Sweeping(NamedTuple):
+    """What exploring may cost, and the arms' costs; their densities once that is over; where the sweep goes on."""
+
+    explore: float
+    costs: np.ndarray
+    density: np.ndarray
+    place: np.ndarray       # (1,)    -1 when exploring is over
+
+
+@step
+def next_pull(t, money, own, arms, limits, rng):
+    """The next arm of the sweep that fits; once none does, the densest that the budget affords, as often as it does."""
+    _, costs, density, place = own
+    arm, m, spent, ceiling = -1, limits.last_round - t, money.spent, limits.ceiling
+    if place[0] >= 0:
+        arm = next_that_fits(place[0], spent, own.explore, costs)
+        if arm < 0:
+            place[0] = -1
+            for k in range(costs.size):     # estimates freeze here; an arm never pulled comes last
+                density[k] = arms.reward[k] / arms.n[k] / costs[k] if arms.n[k] > 0 else -inf
+    if arm < 0:
+        arm = densest_that_fits(spent, ceiling, costs, density)
+        arm = arm if arm >= 0 else END
+        m = min(max(np.int64(min((ceiling - spent) / costs[arm], FAR)) - 1, 1), m) if arm >= 0 else 1
+    return arm, m
+
+
+@step
+def sweep_or_pull(arm, m, t, money, own, arms, outcomes, rng):
+    """Whole sweeps, where nothing can happen on the way; else the arm, once while exploring. What is spent is summed in
+    another order than pull by pull; what `explore` and the ceiling leave for rounding covers that."""
+    turns, fit, i = 0, 1, arms.n[arm]
+    if own.place[0] >= 0:
+        turns, fit = sweeps(money, m, own.explore, own.costs, arms, outcomes)
+        m = 1
+    if turns > 0:
+        return sweep(turns, money, own.explore, own.costs, arms, outcomes), turns * fit
+    if own.place[0] >= 0:
+        own.place[0] = arm + 1
+    return pull_many(arm, m, money, arms, outcomes), arms.n[arm] - i
+
+
+by_sweeps = loop(next_pull, sweep_or_pull)
+
+
+@kernel(EpsilonFirst)
+def epsilon_first(policy: EpsilonFirst, run: Run, problem: Problem, rng: object) -> int:
+    """Whole sweeps arm by arm, then the densest arm as often as it fits."""
+    explore, _, *costs = policy.prepare(problem).tolist()
+    return run.play(by_sweeps, Sweeping(explore, np.array(costs), np.empty(problem.K), np.zeros(1, np.int64)), None)

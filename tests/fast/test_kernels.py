@@ -1,0 +1,137 @@
+"""Every kernel plays what its policy's definition says: the same pulls, or the same law."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pins
+import pytest
+from scipy.stats import ks_2samp
+
+import costbandits as cb
+from costbandits import fast
+
+LIBRARY = Path(cb.__file__).parent
+RUNS, ERROR = 300, 1e-5     # of each sample; the chance that all tests of laws together find what is not there
+SHORT = {"known costs": cb.HardBudget(300.5), "known costs, scaled": cb.HardBudget(300.5),
+         "known costs, rewards of 0 and 1": cb.HardBudget(60.5), "small known costs": cb.HardBudget(25.0),
+         "small costs": cb.Budget(25.0), "subsidy": cb.Horizon(400), "subsidy, unknown costs": cb.Horizon(400)}
+
+
+def specimens(same):
+    """The policies that tests/pins.py pins and a kernel plays."""
+    for study, (policies, bandits, stop, _) in pins.STUDIES.items():
+        for label, policy in policies.items():
+            kernel = fast.kernel_of(policy)
+            if kernel is not None and kernel.same == same:
+                yield pytest.param(policy, bandits, stop, id=f"{study}: {label}")
+
+
+def test_every_kernel_has_a_specimen():
+    played = {fast.kernel_of(policy) for study in pins.STUDIES.values() for policy in study[0].values()}
+    assert played - {None} == set(fast.KERNELS.values())
+
+
+@pytest.mark.parametrize("policy, bandits, stop", list(specimens("pulls")))
+def test_the_pulls_are_those_of_the_definition(policy, bandits, stop):
+    quick, slow = (cb.simulate({"p": policy}, bandits, stop, 2, seed=8, checkpoints=7, fast=fast_too)
+                   for fast_too in (True, False))
+    for name in ("pulls", "rounds", "skips", "spent", "reward"):
+        assert np.array_equal(getattr(quick, name), getattr(slow, name)), name
+
+
+def samples(policy, other, bandits, study, runs=RUNS):
+    """Of two samples of runs on one bandit the pulls of each arm, halfway and at the end: pairs of columns."""
+    bandit = bandits if isinstance(bandits, cb.Bandit) else bandits(np.random.default_rng(1))
+    stop = SHORT.get(study) or cb.Budget(40 * float(bandit.cost_means.mean()))
+    found = [cb.simulate({"p": one}, bandit, stop, runs, seed=seed, checkpoints=[0.5, 1.0], fast=seed == 1).pulls[0]
+             for seed, one in ((1, policy), (2, other))]
+    return zip(*(pulls.reshape(runs, -1).T for pulls in found), strict=True)
+
+
+LAWS = list(specimens("law"))
+
+
+@pytest.mark.parametrize("policy, bandits, stop", LAWS)
+def test_the_law_is_that_of_the_definition(policy, bandits, stop, request):
+    study = request.node.callspec.id.partition(": ")[0]
+    values = [ks_2samp(*pair).pvalue for pair in samples(policy, policy, bandits, study)]
+    assert min(values) * len(values) * len(LAWS) > ERROR
+
+
+@pytest.mark.parametrize("policy, other, study", [
+    (cb.EpsilonGreedy(1, 0.1), cb.EpsilonGreedy(1, 0.5), "bernoulli"), (cb.KUBE(), cb.KUBE(3.0), "small known costs"),
+    (cb.KnownCostTS(), cb.KnownCostTS(1.5), "known costs, rewards of 0 and 1"), (cb.BTS(), cb.BGreedy(), "bernoulli"),
+    (cb.CSTS(0.1), cb.CSTS(0.15), "subsidy"), (cb.CSTS(0.1), cb.CSTS(0.1, "gaussian"), "subsidy")],
+    ids=lambda part: part if isinstance(part, str) else type(part).__name__)
+def test_another_law_is_told_apart(policy, other, study):
+    values = [ks_2samp(*pair).pvalue for pair in samples(policy, other, pins.STUDIES[study][1], study)]
+    assert min(values) * len(values) * len(LAWS) < ERROR
+
+
+def test_a_kernel_serves_what_leaves_the_definition_as_it_is():
+    class Mine(cb.BTS):
+        """A name of one's own changes nothing."""
+
+    class Other(cb.BTS):
+        rule = staticmethod(cb.BGreedy.rule)
+
+    assert fast.kernel_of(Mine()).cls is cb.BTS and fast.kernel_of(Other()) is None
+    assert fast.kernel_of(cb.ChoosePolicy(cb.BGreedy.rule)) is None
+    rising, any_ = (cb.IndexPolicy(cb.UCB1.rule, monotone=monotone) for monotone in (True, False))
+    assert fast.kernel_of(rising) is not None and fast.kernel_of(any_) is None
+
+
+def test_a_kernel_registers_once_and_says_what_it_keeps():
+    with pytest.raises(ValueError, match=r"BTS has a kernel already, costbandits\.fast\.thompson"):
+        fast.kernel(cb.BTS)(print)
+    with pytest.raises(ValueError, match=r"same = 'speed': must be 'pulls' or 'law'"):
+        fast.kernel(cb.UCB1, same="speed")(print)
+    assert cb.UCB1 not in fast.KERNELS
+
+
+PLAYED = """
+import numpy as np
+import pins
+import costbandits as cb
+from costbandits import fast
+assert cb.__file__.startswith(FOLDER)
+for study, (policies, bandits, stop, _) in pins.STUDIES.items():
+    for label, policy in policies.items():
+        kernel = fast.kernel_of(policy)
+        print(f"{study}: {label}", kernel and kernel.play.__module__.rpartition(".")[2], sep="|")
+bandit = cb.Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Constant(0.5)] * 2)
+for stop, policies in ((cb.HardBudget(20), [cb.OmegaUCB(), cb.KUBE(), cb.EpsilonFirst(0.25), cb.KnownCostTS()]),
+                       (cb.Budget(20), [cb.BTS(), cb.BGreedy(), cb.OmegaStarUCB()]),
+                       (cb.Horizon(40), [cb.CSUCB(0.1), cb.CSTS(0.1), cb.CSElimination(0.1)])):
+    runs = cb.simulate({type(policy).__name__: policy for policy in policies}, bandit, stop)
+    assert (runs.pulls[:, 0, -1].sum(axis=1) == 40).all()
+"""
+
+
+@functools.cache
+def kernels_in(folder):
+    """Which module plays what in a library in this folder, which then plays; None for the definition."""
+    done = subprocess.run([sys.executable, "-c", f"FOLDER = {str(folder)!r}" + PLAYED], capture_output=True, text=True,
+                          env={**os.environ, "NUMBA_DISABLE_JIT": "1",
+                               "PYTHONPATH": os.pathsep.join([str(folder), str(Path(pins.__file__).parent)])})
+    assert done.returncode == 0, done.stderr[-2000:]
+    return dict(line.split("|") for line in done.stdout.splitlines())
+
+
+MODULES = sorted(path.name for path in (LIBRARY / "fast").glob("*.py") if path.name != "__init__.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deleted", MODULES)
+def test_without_a_kernel_the_definition_is_played(tmp_path, deleted):
+    shutil.copytree(LIBRARY, tmp_path / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "costbandits" / "fast" / deleted).unlink()
+    before, after = kernels_in(LIBRARY.parent), kernels_in(tmp_path)
+    gone = {name for name in before if before[name] != after[name]}
+    assert {after[name] for name in gone} <= {"None"}
+    assert {before[name] for name in before if before[name] == deleted[:-3]} <= {before[name] for name in gone}
