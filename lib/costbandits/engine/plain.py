@@ -15,7 +15,7 @@ from numba import types as T
 
 from .compilation import OPTIONS, compiled_for
 from .driver import END, NOT_NUMBER, NULL_ARM, drive, loop, nothing, one, step
-from .state import TYPES
+from .state import TYPES, Outcome
 
 INDEX_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "constant", "params")
 CHOICE_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "problem", "params", "memory", "rng")
@@ -127,6 +127,7 @@ def by_rule(rule: Callable, learn: Callable | None = None) -> Callable:
     @step
     def take_up(arm, m, t, own, arms, outcomes, rng):
         row = outcomes.at[arm] + arms.n[arm] - 1
-        learn(t, arm, outcomes.pool[row, 0], outcomes.pool[row, 1], arms, own.told, own.params, own.memory, rng)
+        outcome = Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
+        learn(t, arm, outcome, arms, own.told, own.params, own.memory, rng)
 
     return loop(choose, one, nothing if learn is None else take_up)

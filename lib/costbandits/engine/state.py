@@ -64,6 +64,13 @@ class Arms(NamedTuple):
         return cls(np.zeros(K, np.int64), *np.zeros((4, K)))
 
 
+class Outcome(NamedTuple):
+    """What a pull paid and cost."""
+
+    reward: float
+    cost: float
+
+
 class State(NamedTuple):
     """What is known of the arms, and where the run stands."""
 

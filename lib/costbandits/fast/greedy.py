@@ -13,13 +13,13 @@ import numba as nb
 import numpy as np
 
 from ..engine.driver import MANY, Money, loop, pull_many, pull_once, step
+from ..engine.numerics import SLACK, with_slack
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
 from ..policies.base import Problem
 from ..policies.classics import BGreedy, EpsilonGreedy
 from . import kernel
-from .search import SLACK, with_slack
 
 # The greedy arm, -1 if it must be found anew; the largest of the others' values, and whose; what may be spent before
 # the greedy arm has to be looked at again.

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..engine.compilation import keep
 from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, pull_once, step
+from ..engine.numerics import SLACK
 from ..engine.plain import index_at
 from ..engine.run import Run
 from ..engine.state import Arm, new_record
@@ -22,7 +23,7 @@ from ..policies.base import IndexRule, Problem
 from . import kernel
 from .lower import in_blocks, lower_for, no_lower
 from .promises import broken
-from .search import SLACK, lazy_argmax, new_search
+from .search import lazy_argmax, new_search
 
 SHORTEST = 4        # a block of fewer pulls is not worth a try
 

@@ -23,6 +23,7 @@ import numba as nb
 import numpy as np
 
 from ..engine.driver import END, Money, loop, pull_once, step
+from ..engine.numerics import bent, tail
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
@@ -31,7 +32,6 @@ from ..policies.base import Problem
 from ..policies.known_cost_ts import KnownCostTS
 from . import kernel
 from .indices import all_affordable_below
-from .thompson import bent, tail
 
 # Rows of the posteriors: a and N; the cost; the level h; exponent s and Chernoff's bound q; the rate at which
 # candidates come, which is q but for the leader, whose cap it is.

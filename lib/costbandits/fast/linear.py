@@ -14,21 +14,9 @@ import numpy as np
 
 from ..engine.driver import loop, one, step
 from ..engine.run import Run
-from ..engine.state import new_record
+from ..engine.state import Outcome, new_record
 from ..policies.base import Problem
-from ..policies.linear import (
-    CB,
-    BudgetCB,
-    Estimates,
-    Memory,
-    Told,
-    optimism,
-    pull_of,
-    radius,
-    renew,
-    shrink,
-    update,
-)
+from ..policies.linear import CB, BudgetCB, Estimates, Memory, Told, optimism, pull_of, radius, renew, shrink, update
 from . import kernel
 
 # All arms are looked at in every round if there are few, or where x' A^-1 x begins so large that roundings could
@@ -245,8 +233,8 @@ def new_contest(tries, eps, own, arms):
     told, memory, contest, _ = own
     race, K = contest.race, arms.n.size
     put_back(memory.estimates, contest)
-    step = min(max(sqrt(8.0 * K / (race.work + 1.0)), 0.5), 2.0)
-    race.spread, race.work = min(max(race.spread * step, 1e-4), 4.0), 0
+    factor = min(max(sqrt(8.0 * K / (race.work + 1.0)), 0.5), 2.0)
+    race.spread, race.work = min(max(race.spread * factor, 1e-4), 4.0), 0
     race.radius = eps * (1.0 + race.spread)
     look(told.coordinates, memory.inverse, arms, contest.survey.estimates)
     elect(eps, told, contest)
@@ -295,7 +283,8 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     """As `rank_one` does, but of the contenders; for the others the pull is remembered."""
     told, memory, contest, local = own
     row, x = outcomes.at[arm] + arms.n[arm] - 1, told.vertices[arm]
-    pull = pull_of(local.place, outcomes.pool[row, 0], outcomes.pool[row, 1], contest.estimates, memory.local)
+    outcome = Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
+    pull = pull_of(local.place, outcome, contest.estimates, memory.local)
     shrink(x, pull, memory)
     update(contest.race.contenders, pull, contest.coordinates, contest.estimates)
     remember(x, pull, contest)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import Arm
 from ..policies.base import IndexRule, Problem
 from .lower import in_blocks, lower_for
-from .search import SLACK
 
 
 def broken(policy: IndexRule, run: Run, problem: Problem, rounds: int) -> tuple[str, int] | None:

@@ -15,11 +15,10 @@ import math
 import numba as nb
 import numpy as np
 
+from ..engine.numerics import with_slack
 from ..engine.plain import index_at
 from ..engine.state import new_record
 
-SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times. KUBE thins draws by it:
-                        # another slack makes other runs, of the same law, and a new number of RESULTS
 LOWEST = -np.finfo(float).max      # and the largest number is -LOWEST
 NEVER = 2**63 - 1
 
@@ -38,12 +37,6 @@ ARM = np.dtype([("rate", "f8"), ("value", "f8"), ("bound", "f8"), ("until", "i8"
 
 # By LLVM: a call would still look at the count of each array, of which only the caller knows that there is none.
 _inlined = nb.njit(error_model="numpy", forceinline=True)
-
-
-@nb.njit(inline="always", error_model="numpy")
-def with_slack(value):
-    """A bound that stays above `value` when rounding is not on our side."""
-    return value + SLACK * abs(value) if value > -math.inf else value
 
 
 @_inlined

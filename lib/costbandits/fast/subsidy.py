@@ -14,6 +14,7 @@ import numba as nb
 import numpy as np
 
 from ..engine.driver import FAR, Money, loop, pull, pull_many, pull_once, step
+from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.trees import LEAF, block, is_counted, is_typed, settle, skip, total
@@ -34,7 +35,6 @@ from ..policies.cost_subsidy import (
 )
 from ..policies.subsidy_repairs import CSElimination
 from . import kernel
-from .search import SLACK
 
 SHORTEST = 4        # a block of fewer pulls is not worth a try
 

@@ -40,13 +40,13 @@ import numba as nb
 import numpy as np
 
 from ..engine.driver import FAR, Money, loop, step
+from ..engine.numerics import SLACK, bent, excess, tail
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, is_counted, read_on, settle, skip, total
 from ..policies.base import Problem
 from ..policies.thompson import BTS
 from . import kernel
-from .search import SLACK
 
 # Rows of the posteriors: its posteriors, its tilt, the probability q that its bell rings in a round, the round
 # at which it rings next (the leader's: of its next candidate), and -log(1 - q) (the leader's: of its cap).
@@ -83,41 +83,6 @@ class Bells(NamedTuple):
     def of(cls, K: int, tuning: Tuning) -> "Bells":
         """What it works on before the first pull."""
         return cls(tuning, np.ones((RATE + 1, K)), new_record(RACE), np.zeros(K + 1, np.int64))
-
-
-@nb.njit(error_model="numpy")
-def excess(x, y, z):
-    """x y - z, as if without rounding of the product (Dekker)."""
-    product, u, v = x * y, 134217729.0 * x, 134217729.0 * y
-    x1, y1 = u - (u - x), v - (v - y)
-    x2, y2 = x - x1, y - y1
-    return (product - z) + (((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2)
-
-
-@nb.njit(error_model="numpy")
-def bent(u):
-    """log(1 + u) - u, to full relative precision."""
-    if abs(u) > 0.2:
-        return log1p(u) - u
-    v = u / (2.0 + u)       # log(1 + u) is 2 artanh(v)
-    w = v * v
-    more = w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11 + w * (1 / 13 + w * (1 / 15))))))
-    return v * (2.0 * w * (1 / 3 + more) - u)
-
-
-@nb.njit(error_model="numpy")
-def tail(x):
-    """What Stirling's formula (x - 1/2) log x - x + log(2 pi)/2 lacks of log Gamma(x)."""
-    y, product = x, 1.0
-    while y < 8.0:
-        product *= y
-        y += 1.0
-    z = 1.0 / y
-    w = z * z
-    found = z * (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w * (1 / 1188 - w * (691 / 360360))))))
-    if y > x:
-        found += (y - 0.5) * log(y) - (x - 0.5) * log(x) - (y - x) - log(product)
-    return found
 
 
 @nb.njit(error_model="numpy")

@@ -178,11 +178,11 @@ def cs_ts(t, spent, arms, told, p, memory, rng):
 
 
 @rule
-def cs_ts_learns(t, arm, reward, cost, arms, told, p, memory, rng):
+def cs_ts_learns(t, arm, outcome, arms, told, p, memory, rng):
     """A fractional reward becomes a Bernoulli trial; an unknown price is bounded anew."""
     (gaussian,) = p
     if not gaussian:
-        memory.won[arm] += rng.random() < reward
+        memory.won[arm] += rng.random() < outcome.reward
     if told.unknown:
         memory.price[arm] = lowest_price(arm, arms, told.width)
 

@@ -66,6 +66,8 @@ class Pull(NamedTuple):
     cost: float
 
 
+# Most of this is inlined: to hand over so many arrays at a call would take longer than the rest of a round.
+
 @step
 def radius(t, told, volume):
     """eps in round t, as in `BudgetCB`."""
@@ -82,9 +84,10 @@ def optimism(reward, cost, width, ratio, smallest):
 
 
 @step
-def pull_of(k, reward, cost, estimates, u):
+def pull_of(k, outcome, estimates, u):
     """A pull of arm k, in the order of the estimates; u is worked out by `shrink`."""
-    return Pull(u, 1.0 + estimates.squared_norm[k], reward - estimates.reward[k], cost - estimates.cost[k])
+    missed_r, missed_c = outcome.reward - estimates.reward[k], outcome.cost - estimates.cost[k]
+    return Pull(u, 1.0 + estimates.squared_norm[k], missed_r, missed_c)
 
 
 @step
@@ -166,9 +169,9 @@ def confidence_balls(t, spent, arms, told, p, memory, rng):
 
 
 @step
-def rank_one(t, arm, reward, cost, arms, told, p, memory, rng):
+def rank_one(t, arm, outcome, arms, told, p, memory, rng):
     """A^-1 and what depends on it change by rank one, and are made anew after 1, 2, 4, 8, ... pulls."""
-    pull = pull_of(arm, reward, cost, memory.estimates, memory.local)
+    pull = pull_of(arm, outcome, memory.estimates, memory.local)
     shrink(told.vertices[arm], pull, memory)
     update(arms.n.size, pull, told.coordinates, memory.estimates)
     if t & (t - 1) == 0:

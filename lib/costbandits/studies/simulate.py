@@ -93,8 +93,14 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     >>> runs.pulls.tolist()
     [[[[4, 1], [9, 1]], [[4, 1], [9, 1]]]]
     """
-    study, ids = _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce,
-                          shuffle, fast)
+    require_policies(policies)
+    _require_game(bandits, stop)
+    fractions = _fractions(checkpoints)
+    ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
+    _require_options(n_jobs, max_rounds, reduce)
+    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, max_rounds and int(max_rounds),
+                  reduce, flag("shuffle", shuffle), flag("fast", fast), first=ids[0])
+    study = replace(study, arms=study.example().K)
     require(store is None or (isinstance(store, str | os.PathLike) and str(store) not in ("", ":memory:")), "store",
             store, "must be the path of a file")
     require(isinstance(progress, bool | str), "progress", progress, "must be True, False or a label")
@@ -178,8 +184,7 @@ def _same_shapes(shapes, *results):
     return shapes
 
 
-def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, max_rounds, reduce, shuffle, fast):
-    require_policies(policies)
+def _require_game(bandits, stop):
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
@@ -188,20 +193,16 @@ def _checked(policies, bandits, stop, replications, seed, checkpoints, n_jobs, m
     for name, given, argument in (("bandits", bandits, "rng"), ("stop", stop, "the bandit")):
         if callable(given):
             takes_one(name, given, argument)
-    fractions = _fractions(checkpoints)
-    ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
+
+
+def _require_options(n_jobs, max_rounds, reduce):
     if max_rounds is not None:
         require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
-    flag("shuffle", shuffle)
-    flag("fast", fast)
     if n_jobs is not None:
         whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
         require(whole and n_jobs != 0, "n_jobs", n_jobs, "must be a whole number, not 0")
         require(n_jobs <= MOST_WORKERS, "n_jobs", n_jobs, f"must be at most {MOST_WORKERS:,}; -1 is all cores")
-    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions,
-                  max_rounds and int(max_rounds), reduce, shuffle, fast, first=ids[0])
-    return replace(study, arms=study.example().K), [int(r) for r in ids]
 
 
 def _fractions(checkpoints):
@@ -224,8 +225,8 @@ def _ids(replications, size):
     number = len(replications) if listed else count("replications", replications)
     affordable("replications", replications, number * size)
     if not listed:
-        return range(number)
+        return list(range(number))
     ids = [count("replications", r, low=0) for r in replications]
     require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**32, "replications", replications,
             "must be distinct and below 2**32, at least one")
-    return ids
+    return [int(r) for r in ids]

@@ -68,23 +68,16 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
     # Scaled by a power of two so that the largest value is about 1: differences of tiny values would underflow to 0.
     values = np.ldexp(given, -np.frexp(given.max())[1])
     plan = _greedy(values, costs, limit)
-    fits = costs <= limit
-    best = np.argmax(np.where(fits, values / costs, -1.0))
-    if not fits[best]:
+    best = np.argmax(np.where(costs <= limit, values / costs, -1.0))
+    if costs[best] > limit:
         return _worth(given, plan)
     density = values[best] / costs[best]
-    loss = density * limit - plan.value
-    # The densest arm comes first, having no gap; one that alone forgoes as much as the greedy plan cannot help.
-    gaps = np.maximum(density * costs - values, 0.0)
-    others = np.flatnonzero(fits & (gaps < loss) & (np.arange(len(costs)) != best))
-    arms = np.append(best, others[np.argsort(gaps[others], kind="stable")])
-    arms = arms[_undominated(values[arms], costs[arms])]
-
-    w, counts = costs[arms], np.zeros(len(arms), np.int64)
-    size = _table_size(w, limit)
+    loss, gaps = density * limit - plan.value, np.maximum(density * costs - values, 0.0)
+    arms = _useful(best, values, costs, gaps, (costs <= limit) & (gaps < loss))
+    w, counts, size = costs[arms], np.zeros(len(arms), np.int64), _table_size(costs[arms], limit)
     most = min(NODES, len(arms) * size) if size else NODES
-    loss, nodes = _search(np.append(w, 1.0), np.append(gaps[arms], np.inf), density, limit, loss, tolerance, most,
-                          counts)
+    padded = np.append(w, 1.0), np.append(gaps[arms], np.inf)
+    loss, nodes = _search(*padded, density, limit, loss, tolerance, most, counts)
     if nodes >= most and not size:
         raise RuntimeError(f"no plan is proved to be optimal within {most} nodes: the best one found forgoes "
                            f"{loss / (density * limit):.1e} of the fractional optimum; a tolerance may help")
@@ -200,6 +193,13 @@ def _greedy(values, costs, limit):
         pulls.append(rest // cost)
         rest -= pulls[-1] * cost
     return _plan(values, order, pulls)
+
+
+def _useful(best, values, costs, gaps, near):
+    """The densest arm, which has no gap, then by their gaps those that can help: `near` enough, and undominated."""
+    others = np.flatnonzero(near & (np.arange(len(costs)) != best))
+    arms = np.append(best, others[np.argsort(gaps[others], kind="stable")])
+    return arms[_undominated(values[arms], costs[arms])]
 
 
 @compiled_for(T.boolean[::1](_floats, _floats))
