@@ -126,6 +126,7 @@ def numbers(thing):
 
     What a kernel calls `local` decides only how far it looks ahead, and is not pinned.
     """
+    thing = thing.pinned() if hasattr(thing, "pinned") else thing
     if isinstance(thing, np.record):
         yield from thing.tolist()
     elif isinstance(thing, tuple):

@@ -66,7 +66,7 @@ def look_at(arms, told, notes):
     return arm if lower[arm] >= part * ceiling * (1.0 - ROUNDING) else -1
 
 
-@nb.njit(error_model="numpy")
+@nb.njit(inline="always", error_model="numpy")
 def next_spell(arms, told, notes):
     """The next arm, and how often it is pulled before the next look."""
     look = notes.spell

@@ -1,0 +1,201 @@
+"""Tails of the scores' laws, and the lines on which their bells ring: what `subsidy_thompson` rests on and explains.
+
+Below, `own` is its `Bells`.
+"""
+
+from math import exp, factorial, inf, log, log1p, nan, pi, sqrt
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+LEVELS = 4
+# Tails of an arm: below one level, above LEVELS of them, above 1 - alpha times these. The first of each is the highest.
+LOW, TOP, BAR, TAILS = 0, 1, 1 + LEVELS, 1 + 2 * LEVELS
+
+_jit = nb.njit(error_model="numpy")
+_inline = nb.njit(inline="always", error_model="numpy")
+# By LLVM: to hand over so many arrays takes longer than most of what is done with them.
+_inlined = nb.njit(error_model="numpy", forceinline=True)
+
+
+class Scores(NamedTuple):
+    """What is known of each arm's score, and of each of its tails."""
+
+    won: np.ndarray         # (K,)          successes, or the sum of rewards
+    pulls: np.ndarray       # (K,)
+    mean: np.ndarray        # (K,)          of the posterior,
+    spread: np.ndarray      # (K,)          and its standard deviation
+    price: np.ndarray       # (K,)          the arm's cost, or a lower bound of it
+    drawn: np.ndarray       # (K,)          the score of this round; nan while it is not drawn
+    level: np.ndarray       # (K, TAILS)
+    density: np.ndarray     # (K, TAILS)    at the level
+    chance: np.ndarray      # (K, TAILS)    that the bell rings
+
+
+class Lines(NamedTuple):
+    """The arms' stretches of all lines: trees of sums, whose leaves are in the order of the prices."""
+
+    leaf: np.ndarray        # (K,)          of each arm
+    arm: np.ndarray         # (K,)          of each leaf
+    trees: np.ndarray       # (nodes, 2 LEVELS)    the leaves are the second half; of the last LEVELS only they are used
+
+
+# ---- tails ------------------------------------------------------------------------------------------
+
+# log n! = n log n - n + log(2 pi n) / 2 + this.
+STIRLING = np.array([0.0] + [log(factorial(n)) - (n + 0.5) * log(n) + n - 0.5 * log(2 * pi) for n in range(1, 16)])
+
+
+@_jit
+def stirling(n):
+    """The remainder of Stirling's formula for n!, n = 1, 2, ..."""
+    if n < 16.0:
+        return STIRLING[int(n)]
+    w = 1.0 / (n * n)
+    return (1.0 / 12.0 - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w / 1188.0)))) / n
+
+
+@_jit
+def log_density(won, n, level, gaussian):
+    """Logarithm of a posterior's density at a level; for huge n, too, where factorials would cancel (Loader, 2000)."""
+    if gaussian:
+        away = level - won / n
+        return 0.5 * (log(n / (2.0 * pi)) - n * away * away)
+    lost = n - won
+    if won == 0.0:
+        return log(n + 1.0) + n * log1p(-level)
+    if lost == 0.0:
+        return log(n + 1.0) + n * log(level)
+    more = won - n * level
+    return (log((n + 1.0) * sqrt(n / (2.0 * pi * won * lost))) + stirling(n) - stirling(won) - stirling(lost)
+            - won * log1p(more / (n * level)) - lost * log1p(-more / (n * (1.0 - level))))
+
+
+@_inline
+def steepness(won, n, level, gaussian):
+    """How fast the logarithm of the density falls at a level."""
+    return n * level - won if gaussian else (n * level - won) / (level * (1.0 - level))
+
+
+@_inline
+def inside(level, gaussian):
+    """Whether there is anything on both sides of a level."""
+    return -inf < level < inf if gaussian else 0.0 < level < 1.0
+
+
+@_inline
+def assess(k, tail, own):
+    """The chance of an arm's bell, from the density at its level; 1 if the arm is drawn in every round."""
+    scores, loud = own.scores, own.tuning.loud
+    slope = steepness(scores.won[k], scores.pulls[k], scores.level[k, tail], own.terms.gaussian)
+    size, density = -slope if tail == LOW else slope, scores.density[k, tail]
+    scores.chance[k, tail] = density / size if size > 0.0 and density <= loud * size else 1.0
+
+
+@_inlined
+def measure(k, tail, level, own):
+    """Set a level of an arm."""
+    scores, gaussian = own.scores, own.terms.gaussian
+    scores.level[k, tail], scores.chance[k, tail] = level, 0.0
+    if inside(level, gaussian):
+        scores.density[k, tail] = exp(log_density(scores.won[k], scores.pulls[k], level, gaussian))
+        assess(k, tail, own)
+
+
+@_inlined
+def update(k, x, own):
+    """The tails of an arm after its last reward x, and its stretches."""
+    scores, gaussian = own.scores, own.terms.gaussian
+    won, n = scores.won[k], scores.pulls[k]
+    more = (n + 1.0) / (won if x == 1.0 else n - won) if not gaussian else 1.0
+    for tail in range(TAILS):
+        level = scores.level[k, tail]
+        if inside(level, gaussian):
+            scores.density[k, tail] *= more * (level if x == 1.0 else 1.0 - level)
+            if gaussian or scores.density[k, tail] < 1e-250:        # what has vanished could not come back
+                measure(k, tail, level, own)
+            else:
+                assess(k, tail, own)
+    hang(k, own)
+
+
+@_inline
+def draw(won, n, gaussian, rng):
+    """A score."""
+    return won / n + rng.standard_normal() / sqrt(n) if gaussian else rng.beta(won + 1.0, n - won + 1.0)
+
+
+@_inline
+def falls_less(patience, won, lost, u, v):
+    """Whether a Beta density falls below its tangent by less than this, in logarithms; these are hardly ever needed."""
+    wide = 0.5 * (won * u * u / min(1.0, 1.0 + u) + lost * v * v / min(1.0, 1.0 - v))
+    tight = 0.5 * (won * u * u / max(1.0, 1.0 + u) + lost * v * v / max(1.0, 1.0 - v))
+    if wide < patience or tight >= patience:
+        return wide < patience
+    return won * (u - log1p(u)) - lost * (v + log1p(-v)) < patience
+
+
+@_jit
+def kept(x, step, patience, level, won, n, gaussian):
+    """Whether the score `level` + `step`, drawn from the tangent, is kept; `patience` is an exponential number."""
+    if gaussian:
+        return 0.5 * n * step * step < patience
+    return 0.0 < x < 1.0 and falls_less(patience, won, n - won, step / level, step / (1.0 - level))
+
+
+@_inline
+def knock(level, chance, least, won, n, gaussian, rng):
+    """A score beyond a level and above `least`, if the bell rings; nan for a false alarm."""
+    if chance == 1.0:
+        x = draw(won, n, gaussian, rng)
+        x = x if x > level and x > least else nan
+    else:
+        step = rng.standard_exponential() / steepness(won, n, level, gaussian)
+        x = level + step
+        x = x if x > least and kept(x, step, rng.standard_exponential(), level, won, n, gaussian) else nan
+    return x
+
+
+# ---- lines ------------------------------------------------------------------------------------------
+
+CERTAIN = 40.0              # the stretch of an arm that is drawn in every round: missed once in 1e17 rounds
+
+
+@_inline
+def stretch(chance):
+    """What a Poisson process of rate 1 hits with this probability or a little more: at least -log(1 - chance)."""
+    return chance * (1.0 - 0.5 * chance) / (1.0 - chance) if chance < 1.0 else CERTAIN
+
+
+@_inline
+def thin(chance, u):
+    """Whether a point on a stretch is a bell, by a uniform number; the first comparison errs on the safe side."""
+    return u < 1.0 - 0.3 * chance * chance or u * (1.0 - exp(-stretch(chance))) < chance
+
+
+@_inlined
+def hang(k, own):
+    """Give an arm its stretches of the lines. Of the first LEVELS, nodes 2 i and 2 i + 1 of a tree add up to node i."""
+    chance, trees = own.scores.chance, own.lines.trees
+    node = trees.shape[0] // 2 + own.lines.leaf[k]
+    trees[node, 0] = stretch(min(chance[k, TOP] + chance[k, LOW], 1.0))
+    for line in range(1, 2 * LEVELS):
+        trees[node, line] = stretch(chance[k, TOP + line])
+    while node > 1:
+        node >>= 1
+        for line in range(LEVELS):
+            trees[node, line] = trees[2 * node, line] + trees[2 * node + 1, line]
+
+
+@_inline
+def locate(line, place, lines):
+    """The arm whose stretch holds a place of the line, and where that stretch ends."""
+    trees = lines.trees
+    node, half, rest = 1, trees.shape[0] // 2, place
+    while node < half:
+        node *= 2
+        if rest >= trees[node, line] and trees[node + 1, line] > 0.0:
+            rest -= trees[node, line]
+            node += 1
+    return lines.arm[node - half], place - rest + trees[node, line]
