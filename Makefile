@@ -84,7 +84,7 @@ coverage: $(READY)  ## which lines of the library the tests run: refused below 9
 
 MEASURED = COVERAGE_FILE="$(CURDIR)/$(BUILD)/coverage/data" $(PY) -m coverage run -m pytest
 # Tests that are quick without the compiler, too, and play the rules and kernels line by line.
-PLAIN = by_hand or best_base or clear_base or bayes_regret or could_break or out_of_range or faults_name \
+PLAIN = by_hand or best_base or bayes_regret or could_break or out_of_range or faults_name \
   or (optimum or knapsack) and not transcriptions
 PLAIN_QUICK = pull_for_pull or kl_ucb or known_cost or cost_subsidy
 

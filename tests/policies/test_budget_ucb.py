@@ -8,7 +8,7 @@ import pytest
 from reference import INSTANCE, Index, bits, in_plain_python, literal_trajectory, run, same_record, stream, trajectory
 
 import costbandits as cb
-from costbandits.engine import loops as engine
+from costbandits.engine.driver import DONE
 from costbandits.policies import budget_ucb, classics
 from costbandits.policies.base import Problem
 
@@ -143,7 +143,7 @@ def test_pull_for_pull(label, family):
     for replication, K in enumerate((2, 5)):
         bandit, budget, literal = path(label, family, K, replication)
         policy = POLICIES[label]
-        if "greedy" in label:           # its loop plays by the same law, but not pull for pull: see test_classics
+        if "greedy" in label:           # its kernel plays by the same law, but not pull for pull: see test_classics
             policy = cb.ChoosePolicy(policy.rule, policy.parameters)
         found = trajectory(policy, bandit, budget, 2025, replication, len(literal))
         assert found.tolist() == literal.tolist()
@@ -164,8 +164,8 @@ def test_lazy_is_full_scan(family, K):
     bandit = FAMILIES[family](K)(stream(8, K, INSTANCE))
     marks = 1500 * np.median(bandit.cost_means) * np.arange(1, 41) / 40
     for policy in INDICES.values():
-        lazy, full = (run(policy, bandit, marks, lazy=lazy) for lazy in (True, False))
-        assert lazy[0] == full[0] == engine.DONE
+        lazy, full = (run(policy, bandit, marks, fast=lazy) for lazy in (True, False))
+        assert lazy[0] == full[0] == DONE
         assert same_record(lazy[1], full[1])
 
 

@@ -1,4 +1,4 @@
-"""The greedy rules: their loop plays what the definitions play, in law; pull for pull where nothing is random."""
+"""The greedy rules: their kernel plays what the definitions say, in law; pull for pull where nothing is random."""
 
 from functools import partial
 
@@ -8,12 +8,12 @@ import pytest
 from reference import digest, in_plain_python
 
 import costbandits as cb
-from costbandits.engine import loops as engine
+from costbandits import fast
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import new_record
 from costbandits.engine.thinning import CLOCK, look_ahead
-from costbandits.policies import classics
-from costbandits.policies.base import Problem
+from costbandits.policies.base import Policy, Problem
 
 # What each compares, from pulls, sum of rewards and sum of costs; how often it explores, times t.
 MEAN = (cb.EpsilonGreedy(2.0, 0.8), lambda n, r, c: r / n, lambda K: 2.0 * K / 0.64)
@@ -53,12 +53,25 @@ def chances(value, often, K, sums, n):
     return explores / K + (1 - explores) * np.eye(K)[values.index(max(values))]
 
 
+class Defined(Policy):
+    """A policy that no kernel plays, but its definition."""
+
+    def __init__(self, policy):
+        self.policy = policy
+
+    def play(self, run, problem, rng):
+        return self.policy.play(run, problem, rng)
+
+
+@pytest.mark.parametrize("kernel", [True, False], ids=["kernel", "definition"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
 @pytest.mark.slow
-def test_the_law_of_the_pulls(rule, case):
+def test_the_law_of_the_pulls(rule, case, kernel):
     """At two checkpoints, against the exact law on the same stacks: a false alarm once in a million each."""
     (policy, value, often), (bandit, stop) = rule, CASES[case]
+    policy = policy if kernel else Defined(policy)
+    assert (fast.kernel_of(policy) is not None) is kernel
     stacks = chains.stacks_of(bandit)
     sums = chains.sums_of(stacks, 1200)
     found = chains.runs(policy, bandit, stop, stacks, 6000, (0.45, 1.0))
@@ -73,19 +86,24 @@ def test_the_law_of_the_pulls(rule, case):
         assert chains.p_value(pulls, expected) > 1e-6
 
 
+class Unexplored(Run):
+    """A run of a greedy kernel in which the probability of exploring is 0."""
+
+    def play(self, loop, own, rng):
+        return super().play(loop, own._replace(often=0.0), rng)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
 @pytest.mark.parametrize("case", CASES)
 def test_without_exploring_it_is_the_greedy_scan(case, rule):
     """Pull for pull at many checkpoints: exploring in no round but the first K leaves nothing to chance."""
     (policy, value, _), (bandit, _) = rule, CASES[case]
-    compared = policy.compared
     for seed in range(4):
         stacks, total = chains.stacks_of(bandit, seed), 700.0
         sums, due = chains.sums_of(stacks, 5000), np.linspace(1, total, 97)
-        run = engine.Run(stacks, due, 4000)
-        run.play(engine.around(classics.by_exploring, *compared), 0.0, policy._least(stacks.laws), new_record(CLOCK),
-                 np.random.default_rng(0))
+        run = Unexplored(stacks, due, 4000)
+        fast.play(policy, run, Problem.of(bandit, cb.Budget(total), np.arange(bandit.K)), np.random.default_rng(0))
         n, spent, checkpoint = [0] * bandit.K, 0.0, 0
         for t in range(4000):
             chosen = chances(value, 0.0, bandit.K, sums, n).argmax()
@@ -94,7 +112,7 @@ def test_without_exploring_it_is_the_greedy_scan(case, rule):
             while checkpoint < due.size and spent >= due[checkpoint]:
                 assert run.record.pulls[checkpoint].tolist() == n and run.record.noted["rounds"][checkpoint] == t + 1
                 checkpoint += 1
-        assert run.state.now.checkpoint == checkpoint and (checkpoint == due.size or run.state.n.tolist() == n)
+        assert run.state.now.checkpoint == checkpoint and (checkpoint == due.size or run.state.arms.n.tolist() == n)
 
 
 @pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
@@ -139,6 +157,18 @@ def test_candidates_come_at_their_rate(rate):
         found.append(int(clock.candidate) - 100)
     expected = {i: rate * (1 - rate)**i for i in range(stretch)} | {stretch: (1 - rate)**stretch}
     assert chains.p_value(found, expected) > 1e-6
+
+
+@pytest.mark.parametrize("rule", [MEAN, RATIO], ids=["mean", "ratio"])
+def test_by_their_definitions_on_request(rule):
+    """Without kernels the rule is asked in every round, as if the reader had typed it."""
+    policies = {"mine": cb.ChoosePolicy(rule[0].rule, rule[0].parameters), "p": rule[0]}
+    for bandit, stop in CASES.values():
+        mine, slow, quick = (cb.simulate({label: policies[label]}, bandit, stop, 4, seed=5, checkpoints=10, fast=way)
+                             for label, way in (("mine", True), ("p", False), ("p", True)))
+        for name in ("pulls", "rounds", "spent", "reward"):
+            assert np.array_equal(getattr(slow, name), getattr(mine, name))
+        assert bandit is EQUAL or not np.array_equal(slow.pulls, quick.pulls)
 
 
 def everything(**options):

@@ -1,5 +1,6 @@
 """Hard budgets, KUBE, fractional KUBE and epsilon-first: known answers, literal transcriptions, what is refused."""
 
+from collections import Counter
 from functools import partial
 from math import floor, inf, log, sqrt
 
@@ -11,12 +12,17 @@ from hypothesis import strategies as st
 from reference import INDICES, INSTANCE, ORDER, POLICY, digest, in_plain_python, outcomes, stream
 
 import costbandits as cb
+from costbandits import fast
 from costbandits.checks import rounding
-from costbandits.engine import compilation
-from costbandits.engine import loops as engine
+from costbandits.engine.driver import DONE, LAST_ROUND
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
+from costbandits.engine.state import Arms, new_record
+from costbandits.engine.thinning import CLOCK
+from costbandits.fast import kube as quick
+from costbandits.fast.search import new_search
 from costbandits.policies import kube
-from costbandits.policies.base import ChoiceRule, Problem
+from costbandits.policies.base import Problem
 
 
 def bandit_of(costs, means):
@@ -66,6 +72,24 @@ class LiteralFractional(Literal):
             return arm
         totals = [np.cumsum(x)[-1] if x else 0.0 for x in self.seen]
         return literal_filling(self.costs, self.budget, 1.0, t, spent, [len(x) for x in self.seen], totals)[0][0]
+
+
+class LiteralKUBE(Literal):
+    """An item of the filling, each as likely: a number below 1 tells which."""
+
+    scale = 1.0
+
+    def choose(self, t, spent, rng):
+        if (arm := self.first_pull(spent)) is not None:
+            return arm
+        totals = [np.cumsum(x)[-1] if x else 0.0 for x in self.seen]
+        arms, often = zip(*literal_filling(self.costs, self.budget, self.scale, t, spent,
+                                           [len(x) for x in self.seen], totals), strict=True)
+        return arms[np.searchsorted(np.cumsum(often), rng.random() * sum(often), side="right")]
+
+
+class LiteralScaledKUBE(LiteralKUBE):
+    scale = 40.0
 
 
 class LiteralEpsilonFirst(Literal):
@@ -120,6 +144,7 @@ class LiteralThompson(Literal):
 # Where nothing is random, or the same random numbers are used.
 LITERAL = {"fractional": LiteralFractional, "eps": LiteralEpsilonFirst, "KL-UCB": LiteralKLUCB,
            "TS naive": LiteralThompson}
+DEFINED = {**LITERAL, "KUBE": LiteralKUBE, "KUBE 40": LiteralScaledKUBE}     # what definitions play pull for pull
 UNIT = {"KL-UCB": cb.KLUCB(), "TS": cb.KnownCostTS(), "TS naive": cb.KnownCostTS(naive=True)}     # rewards in [0, 1]
 
 
@@ -136,33 +161,35 @@ def literal_trajectory(player, bandit, budget, seed, samples=2000):
     return pulled
 
 
-def play(policy, bandit, budget, seed, max_rounds=10**6):
+def play(policy, bandit, budget, seed, max_rounds=10**6, kernels=True):
     order = stream(seed, 0, ORDER).permutation(bandit.K)
     costs = bandit.cost_means[order]
-    run = engine.Run(Stacks(bandit, seed, 0, order), [budget], max_rounds, costs, budget + rounding(budget))
-    return policy.play(run, Problem(bandit.K, costs, budget, True, True), stream(seed, 0, POLICY)), run
+    run = Run(Stacks(bandit, seed, 0, order), [budget], max_rounds, costs, budget + rounding(budget))
+    problem = Problem(bandit.K, costs, budget, True, True)
+    return fast.play(policy, run, problem, stream(seed, 0, POLICY), kernels), run
 
 
-def trajectory(policy, bandit, budget, seed, rounds):
+def trajectory(policy, bandit, budget, seed, rounds, kernels=True):
     counts = [np.zeros(bandit.K, int)]
     for limit in range(1, rounds + 1):
-        status, run = play(policy, bandit, budget, seed, limit)
-        assert status == engine.LAST_ROUND
-        counts.append(run.state.n.copy())
-    status, run = play(policy, bandit, budget, seed)
-    assert status == engine.DONE and run.state.now.rounds == rounds
+        status, run = play(policy, bandit, budget, seed, limit, kernels)
+        assert status == LAST_ROUND
+        counts.append(run.state.arms.n.copy())
+    status, run = play(policy, bandit, budget, seed, kernels=kernels)
+    assert status == DONE and run.state.now.rounds == rounds
     return np.diff(counts, axis=0).argmax(axis=1).tolist()
 
 
-@pytest.mark.parametrize("label", LITERAL)
+@pytest.mark.parametrize(("label", "kernels"), [*[(label, True) for label in LITERAL],
+                                                *[(label, False) for label in DEFINED]])
 @pytest.mark.slow
-def test_pull_for_pull(label):
+def test_pull_for_pull(label, kernels):
     draws = 0
     for seed, (K, budget) in enumerate([(2, 300.0), (3, 40.0), (6, 900.0), (12, 700.0), (8, 20.0)]):
         bandit = instance(stream(11, seed, INSTANCE), K)
-        literal = literal_trajectory(LITERAL[label], bandit, budget, seed)
+        literal = literal_trajectory(DEFINED[label], bandit, budget, seed)
         draws += len(literal)
-        assert trajectory({**POLICIES, **UNIT}[label], bandit, budget, seed, len(literal)) == literal
+        assert trajectory({**POLICIES, **UNIT}[label], bandit, budget, seed, len(literal), kernels) == literal
     assert draws > 200
 
 
@@ -174,7 +201,82 @@ def test_the_lazy_and_the_literal_choice_agree(seed, K, budget, low, spread, lab
     bandit = instance(np.random.default_rng(seed), K, low, low + spread)
     literal = literal_trajectory(LITERAL[label], bandit, budget, seed, samples=10_000)
     _, run = play({**POLICIES, **UNIT}[label], bandit, budget, seed)
-    assert run.state.n.tolist() == np.bincount(literal, minlength=K).tolist()
+    assert run.state.arms.n.tolist() == np.bincount(literal, minlength=K).tolist()
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32), K=st.integers(1, 12), budget=st.floats(0.1, 400), low=st.floats(0.05, 5),
+       spread=st.floats(0, 20), label=st.sampled_from(sorted(DEFINED)))
+def test_the_definition_and_the_literal_choice_agree(seed, K, budget, low, spread, label):
+    bandit = instance(np.random.default_rng(seed), K, low, low + spread)
+    literal = literal_trajectory(DEFINED[label], bandit, budget, seed, samples=10_000)
+    _, run = play({**POLICIES, **UNIT}[label], bandit, budget, seed, kernels=False)
+    assert run.state.arms.n.tolist() == np.bincount(literal, minlength=K).tolist()
+
+
+@pytest.mark.parametrize("label", ["fractional", "eps", "KUBE", "KUBE 40"])
+def test_by_their_definitions_on_request(label):
+    """`simulate` without kernels plays what the transcriptions play; kernels of "pulls" do so, too."""
+    bandit, budget, policy = instance(stream(12, 0, INSTANCE), 5), 90.0, POLICIES[label]
+    kernel = fast.kernel_of(policy)
+    for seed in range(5):
+        runs = {way: cb.simulate({"p": policy}, bandit, cb.HardBudget(budget), seed=seed, checkpoints=9, fast=way)
+                for way in (True, False)}
+        order = stream(seed, 0, ORDER).permutation(bandit.K)
+        literal = literal_trajectory(DEFINED[label], bandit, budget, seed)
+        assert runs[False].pulls[0, 0, -1, order].tolist() == np.bincount(literal, minlength=bandit.K).tolist()
+        assert kernel.same == ("law" if label.startswith("KUBE") else "pulls")
+        if kernel.same == "pulls":
+            assert np.array_equal(runs[True].pulls, runs[False].pulls)
+            assert np.array_equal(runs[True].rounds, runs[False].rounds)
+            assert np.allclose(runs[True].spent, runs[False].spent, rtol=1e-12)
+
+
+class Script:
+    """A generator that says what it was told to, and counts how often it was asked."""
+
+    def __init__(self, says):
+        self.says, self.asked = says, 0
+
+    def random(self):
+        self.asked += 1
+        return self.says
+
+
+def defined(costs, budget, scale, t, spent, n, reward, says):
+    """What the definition of KUBE pulls, and how many random numbers it draws; none of its arrays is fresh."""
+    K, rng = len(costs), Script(says)
+    arms = Arms(np.array(n), np.array(reward, float), *np.full((3, K), np.nan))
+    told = kube.KnownCosts(np.array(costs), budget)
+    memory = kube.Filling(np.full(K, 9.0), np.arange(K), np.full(K, 7.0))
+    rule = getattr(kube.kube, "py_func", kube.kube)
+    return int(rule(t, spent, arms, told, kube.Scale(scale), memory, rng)), rng.asked
+
+
+def test_every_item_of_the_filling_is_equally_likely():
+    """By N numbers in the middle of each N-th of [0, 1): each of N items is pulled once."""
+    rng, kinds = np.random.default_rng(3), Counter()
+    for _ in range(300):
+        K, scale, spent = int(rng.integers(1, 10)), float(rng.choice([1.0, 4.0])), float(rng.uniform(5, 50))
+        costs, n = rng.uniform(0.5, 9, K), rng.integers(1, 40, K)
+        reward, budget = n * costs**2 * rng.uniform(0.3, 1, K), spent + float(rng.uniform(0, 60))
+        t = int(n.sum()) + 1
+        filling = literal_filling(costs, budget, scale, t, spent, n.tolist(), reward.tolist())
+        N = sum(often for _, often in filling)
+        found = [defined(costs, budget, scale, t, spent, n, reward, (i + 0.5) / N) for i in range(N)]
+        assert Counter(arm for arm, _ in found) == dict(filling) and all(drawn == 1 for _, drawn in found)
+        kinds[len(filling)] += 1
+    assert kinds[1] > 100 and kinds[2] > 100 and kinds[3] > 20        # fillings of so many arms
+
+
+def test_an_arm_that_was_never_pulled_is_pulled_next_if_it_fits():
+    """The first of them that does, without a draw."""
+    costs = [2.0, 9.0, 3.0, 1.0]
+    assert defined(costs, 10.0, 1.0, 2, 2.0, [1, 0, 0, 0], [1, 0, 0, 0], 0.5) == (2, 0)
+    assert defined(costs, 12.0, 1.0, 2, 2.0, [1, 0, 0, 0], [1, 0, 0, 0], 0.5) == (1, 0)
+    # Only the first and the last arm fit. At t = 2 their densities are (1 + 1.18) / 2 and (1/4 + 0.59) / 1.
+    assert defined(costs, 4.5, 1.0, 2, 2.0, [1, 0, 0, 4], [1, 0, 0, 1], 0.5) == (0, 1)
 
 
 # ---- blocks of pulls ----------------------------------------------------------------------------------
@@ -216,14 +318,22 @@ def chances(scale, costs, budget, sums, n):
     return chance / max(chance.sum(), 1)
 
 
+class Defined(cb.KUBE):
+    """No kernel plays a policy with a `play` of its own."""
+
+    def play(self, run, problem, rng):
+        return super().play(run, problem, rng)
+
+
+@pytest.mark.parametrize("policy", [cb.KUBE(), Defined()], ids=["kernel", "definition"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.slow
-def test_the_law_of_the_pulls_of_kube(case):
+def test_the_law_of_the_pulls_of_kube(case, policy):
     """At three checkpoints, against the exact law on the same stacks: a false alarm once in a million each."""
     (bandit, budget), fractions = CASES[case], (0.4, 0.8, 1.0)
     stacks, stop, costs = chains.stacks_of(bandit), cb.HardBudget(budget), bandit.cost_means
     sums = chains.sums_of(stacks, int(budget / costs.min()) + 2)
-    found = chains.runs(cb.KUBE(), bandit, stop, stacks, 6000, fractions)
+    found = chains.runs(policy, bandit, stop, stacks, 6000, fractions)
     for fraction, pulls in zip(fractions, found, strict=True):
         def ended(n, fraction=fraction):
             return fraction < 1 and np.dot(n, costs) >= stop.due([fraction])[0]
@@ -247,10 +357,9 @@ def test_epsilon_first_by_sweeps(case, epsilon):
         problem = Problem.of(bandit, stop, order)
         for count in (1, 3, 90, 700):
             due = stop.due(np.arange(1, count + 1) / count)
-            runs = [engine.Run(stacks, due, 10**7, top, *limits) for _ in range(2)]
-            assert policy.play(runs[0], problem, None) == engine.DONE
-            rng = np.random.default_rng(0)
-            assert ChoiceRule.play(policy, runs[1], problem, rng) == engine.DONE
+            runs = [Run(stacks, due, 10**7, top, *limits) for _ in range(2)]
+            assert fast.play(policy, runs[0], problem, None) == DONE
+            assert policy.play(runs[1], problem, np.random.default_rng(0)) == DONE
             assert np.array_equal(runs[0].record.pulls, runs[1].record.pulls)
             assert np.array_equal(runs[0].record.noted["rounds"], runs[1].record.noted["rounds"])
             for name in ("spent", "reward"):
@@ -311,16 +420,27 @@ def test_density_by_hand():
     assert kube.density(1, 0, 0.0, 0, 0, 0, 5.0, np.array([1.0])) == inf
 
 
+def fill(costs, n, reward, t, spent, budget):
+    """The arms of the kernel's filling, in order, and how often each."""
+    K, arms = len(costs), Arms.of(len(costs))
+    arms.n[:], arms.reward[:] = n, reward
+    own = quick.Filled(np.array(costs), np.array([1.0]), *new_search(K), new_record(CLOCK), np.zeros(K, np.int64),
+                       np.zeros(K), new_record(quick.LOCAL))
+    kinds = quick.fill(kube.density, t, spent, budget, own, arms)
+    return own.picks[:kinds], own.counts[:kinds]
+
+
 def test_filling_by_hand():
     # Round t = 1 has no bonus: densities 6/3 = 2, 5/2 = 2.5 and 1/1. Of 10 - 1 = 9: four of arm 1, then one of arm 2.
-    n, sums, costs = np.ones(3, np.int64), np.zeros((4, 3)), np.array([3.0, 2.0, 1.0])
-    sums[0] = 6, 5, 1
-    arms, counts = np.zeros(3, np.int64), np.zeros(3)
-    kinds = kube.fill(kube.density, 0, 1.0, 10.0, n, sums, costs, np.array([1.0]), arms, counts)
-    assert (kinds, arms[:2].tolist(), counts[:2].tolist()) == (2, [1, 2], [4, 1])
-    assert [kube.item(at, arms, counts) for at in (0.0, 3.9, 4.1, 4.9)] == [1, 1, 2, 2]
+    known = [3.0, 2.0, 1.0], [1, 1, 1], [6, 5, 1]
+    picks, counts = fill(*known, 0, 1.0, 10.0)
+    assert (picks.tolist(), counts.tolist()) == ([1, 2], [4, 1])
+    assert [quick.item(at, picks, counts) for at in (0.0, 3.9, 4.1, 4.9)] == [1, 1, 2, 2]
+    costs, n, reward = known
+    found = [defined(costs, 10.0, 1.0, 1, 1.0, n, reward, at / 5) for at in (0.0, 3.9, 4.1, 4.9)]
+    assert found == [(1, 1), (1, 1), (2, 1), (2, 1)]
     # 0.5 is left: nothing fits.
-    assert kube.fill(kube.density, 0, 9.5, 10.0, n, sums, costs, np.array([1.0]), arms, counts) == 0
+    assert fill(*known, 0, 9.5, 10.0)[0].size == 0
 
 
 def test_kube_draws_each_item_of_the_filling_equally_often():
@@ -331,7 +451,7 @@ def test_kube_draws_each_item_of_the_filling_equally_often():
         order = stream(seed, 0, ORDER).permutation(2)
         # After a pull of each, 9 are left: densities near 5/2 and 1/2: four of the one, then one of the other.
         _, run = play(cb.KUBE(), bandit, 12.0, seed, max_rounds=3)
-        first += run.state.n[list(order).index(0)] == 2
+        first += run.state.arms.n[list(order).index(0)] == 2
     assert abs(first / 2000 - 0.8) < 5 * sqrt(0.8 * 0.2 / 2000)
 
 
@@ -384,13 +504,13 @@ def test_lazy_scan_is_full_scan_under_a_hard_budget():
     for seed in range(20):
         bandit = instance(np.random.default_rng(seed), 7, 1, 9)
         order = np.arange(7)
-        runs = [engine.Run(Stacks(bandit, seed, 0, order), 200 * np.arange(1, 9) / 8, 10**6, bandit.cost_means, 200.0)
+        runs = [Run(Stacks(bandit, seed, 0, order), 200 * np.arange(1, 9) / 8, 10**6, bandit.cost_means, 200.0)
                 for _ in range(2)]
         problem = Problem(7, bandit.cost_means, 200.0, True, True)
         for run, lazy in zip(runs, (True, False), strict=True):
-            assert cb.FractionalKUBE().play(run, problem, None, lazy=lazy) == engine.DONE
+            assert fast.play(cb.FractionalKUBE(), run, problem, None, lazy) == DONE
         assert np.array_equal(runs[0].record.pulls, runs[1].record.pulls)
-        assert np.array_equal(runs[0].state.n, runs[1].state.n)
+        assert np.array_equal(runs[0].state.arms.n, runs[1].state.arms.n)
 
 
 @cb.choose
@@ -414,12 +534,10 @@ def test_costs_must_be_known(cost):
 
 def test_the_filling_ends_where_rounding_leaves_room_for_one_more():
     """floor(rest / c) is one too few here, and the arm would stand in the filling twice."""
-    cost, budget = np.array([18.196488875661576]), 69292.22963851927
-    arms, counts = np.zeros(1, np.int64), np.zeros(1)
-    sums = np.array([[3.0], [0.0], [0.0], [0.0]])
-    assert kube.fill(compilation.ready(kube.density, engine.INDEX), 5, 0.0, budget, np.array([4]), sums, cost,
-                     np.array([1.0]), arms, counts) == 1
-    assert arms[0] == 0 and counts[0] == 3807 and budget - 3807 * cost[0] >= cost[0]
+    cost, budget = 18.196488875661576, 69292.22963851927
+    picks, counts = fill([cost], [4], [3.0], 5, 0.0, budget)
+    assert picks.tolist() == [0] and counts.tolist() == [3807] and budget - 3807 * cost >= cost
+    assert defined([cost], budget, 1.0, 6, 0.0, [4], [3.0], 1 - 2**-53) == (0, 1)
 
 
 @pytest.mark.parametrize("policy", [cb.KUBE(), cb.FractionalKUBE(), cb.EpsilonFirst(0.1), cb.KLUCB(),
@@ -500,3 +618,14 @@ def test_knapsack_regret_needs_a_hard_budget():
 def test_no_policy_expects_more_than_the_optimum(label):
     runs = cb.simulate({label: POLICIES[label]}, FAMILY, cb.HardBudget(60), 200)
     assert (cb.regret.knapsack(runs)[..., -1] >= -1e-9).all()
+
+
+def test_where_rounding_leaves_no_room_the_definition_ends_as_the_kernel_does():
+    """The second arm's cost, added to what was spent, rounds to the ceiling, and yet exceeds what is left."""
+    ceiling = cb.HardBudget(10).limits(cb.Bandit([cb.Constant(1)], [cb.Constant(1)]))[1]
+    costs = [9.7, float(np.nextafter(ceiling - 9.7, np.inf))]
+    assert 9.7 + costs[1] <= ceiling < 9.7 + costs[1] + 1e-15
+    bandit = cb.Bandit([cb.Constant(1)] * 2, [cb.Constant(cost) for cost in costs])
+    for fast_too in (True, False):
+        runs = cb.simulate({"KUBE": cb.KUBE()}, bandit, cb.HardBudget(10), shuffle=False, fast=fast_too)
+        assert runs.pulls[0, 0, -1].tolist() == [1, 0]

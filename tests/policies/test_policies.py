@@ -9,6 +9,7 @@ import pytest
 from reference import INDICES
 
 import costbandits as cb
+from costbandits.fast import greedy
 from costbandits.policies import budget_ucb, classics, omega_ucb, pd_bwk, thompson
 from costbandits.policies.base import Problem
 
@@ -209,8 +210,8 @@ def test_pd_bwk_needs_an_end():
 
 def test_how_long_a_mean_stays_above_by_hand():
     # 3 pulls of 2 in all: with m more of nothing 2 / (3 + m) is above 1/4 while m < 5; without a lowest reward never.
-    assert classics.room_of_mean(3, 2.0, 1.0, 0.25, 0.0) == pytest.approx((5.0, inf), rel=1e-6)
-    assert classics.room_of_mean(3, 2.0, 1.0, 0.25, -inf) == (0.0, inf)
+    assert greedy.room_of_mean(3, 2.0, 1.0, 0.25, 0.0) == pytest.approx((5.0, inf), rel=1e-6)
+    assert greedy.room_of_mean(3, 2.0, 1.0, 0.25, -inf) == (0.0, inf)
 
 
 def too_few(t, n):
@@ -254,7 +255,7 @@ def test_prepare_must_fit_every_instance():
 
 
 def test_no_index_falls_while_its_arm_rests():
-    """What `lazy_scan` relies on, on random statistics."""
+    """What `fast.search` relies on, on random statistics."""
     rng = np.random.default_rng(6)
     for label, policy in INDICES.items():
         for _ in range(300):

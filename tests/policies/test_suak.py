@@ -7,6 +7,7 @@ there one, a transcription would part from the library, and the test fail. The n
 """
 
 import warnings
+from collections import Counter
 from itertools import pairwise
 from math import inf, log, sqrt
 
@@ -32,9 +33,9 @@ from reference import (
 from scipy.optimize import linprog
 
 import costbandits as cb
-from costbandits.engine import loops as engine
-from costbandits.engine.compilation import around
-from costbandits.engine.stacks import SLOTS, Stacks
+from costbandits.engine.driver import LAST_ROUND
+from costbandits.engine.run import Run
+from costbandits.engine.stacks import Stacks
 from costbandits.policies import suak
 from costbandits.policies.base import Problem
 
@@ -120,6 +121,10 @@ class LiteralSUAK(Literal):
     margin, width = 7, 3
     phase, S_p, N_p, for_cost, null_gap = 1, 0.0, 0, False, inf
 
+    def __init__(self, *args, **reading):
+        super().__init__(*args, **reading)
+        self.lines, self.omegas, self.asked = Counter(), {}, Counter()
+
     def see(self, arm, reward, cost):
         super().see(arm, reward, cost)
         if self.for_cost:
@@ -131,6 +136,8 @@ class LiteralSUAK(Literal):
 
     def at(self, line, arm=SKIP):
         self.met.add((self.phase, line))
+        self.lines[line] += 1
+        self.asked[arm] += line == 20
         return arm if arm < self.K else PASS
 
     def unsure(self, t):
@@ -154,7 +161,7 @@ class LiteralSUAK(Literal):
     def base(self, t, account):
         delta = min(abs(arm.rho - self.c) - sqrt(1.5 * log(t) / arm.n) for arm in self.arms)  # (7)
         delta = min(delta, self.null_gap)
-        omega = delta / (2 + delta - self.c)                                                  # (6)
+        omega = self.omegas[t] = delta / (2 + delta - self.c)                                 # (6)
         base = self.best(*self.bounds(self.width * log(self.T if self.log == "T" else t)), self.c)   # lines 23 and 24
         if len(base) == 1:
             return self.at(24, *base)
@@ -400,6 +407,24 @@ def test_suak_round_for_round_when_it_is_sure(name, reading, lines):
     assert {line for phase, line in player.met if phase == 2} == lines
 
 
+@pytest.mark.parametrize(("name", "reading"), [("three", 0), ("three", 2), ("two dear", 5), ("all cheap", 0)])
+def test_what_suak_remembers_is_what_the_transcription_counts(name, reading):
+    """Skips by their lines, questions by arm, the first round with a base, and the extremes of omega."""
+    (bandit, c), T, policy = FAR[name], 10**8, cb.SUAK(**SUAK_READINGS[reading])
+    said, player = literal(LiteralSUAK, bandit, c, T, reading, 13_000, 200, **SUAK_READINGS[reading])
+    stop, order = cb.AnytimeBudget(c, T), stream(reading, 0, ORDER).permutation(bandit.K)
+    top, *limits = stop.limits(bandit)
+    run = Run(Stacks(bandit, reading, 0, order), [inf], len(said), top[order], *limits)
+    assert policy.play(run, Problem.of(bandit, stop, order), stream(reading, 0, POLICY)) == LAST_ROUND
+    memory, asked = run.worked_on[0].memory, [player.asked[k] for k in range(bandit.K)]
+    account, omegas = memory.account, list(player.omegas.values())
+    assert memory.unsure[:-1].tolist() == asked and memory.unsure[-1] == 0.0 and min(asked) > 0
+    assert (account.skips_unsure, account.skips_anytime) == (player.lines[16], player.lines[18])
+    assert account.phase_2 == min(player.omegas) and account.N_p == player.N_p
+    assert (account.least_omega, account.most_omega) == pytest.approx((min(omegas), max(omegas)), rel=1e-9)
+    assert len(omegas) == 200 and max(omegas) > min(omegas)
+
+
 def test_a_wrong_suak_is_found_out():
     """With a deliberate error the transcription parts from the library, and would fail the tests above."""
     bandit, c = FAR["three"]
@@ -624,75 +649,6 @@ def test_a_mixture_of_nonsense(change, message):
         cb.optimum.mixture(**{"rewards": [0.5, 0.6], "costs": [0.4, 0.9], "rate": 0.5, **change})
 
 
-# ---- fewer roots ------------------------------------------------------------------------------------
-
-def all_bits(loop, policy, bandit, stop, seed, ends, slots=SLOTS):
-    """Digest of what one run of SUAK leaves behind, with what it remembers; its memory; the next random number."""
-    order, (top, *limits) = stream(seed, 0, ORDER).permutation(bandit.K), stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, seed, 0, order, slots), np.full(len(ends), inf), 10**6, top[order], *limits,
-                     np.array(ends))
-    problem, rng = Problem.of(bandit, stop, order), stream(seed, 0, POLICY)
-    own = policy.own(problem)
-    assert run.play(loop, suak.Told(stop.rate, stop.horizon), policy.settings, own, rng) == engine.DONE
-    bits = digest(*run.record, run.state.n, run.state.sums, own.upper, own.lower, own.unsure, own.memory)
-    return bits, own.memory, rng.random()
-
-
-def mixed_bandits(rng, kind):
-    """Twins and arms on one line; constant costs; costs far from c; costs so noisy that arms of the base become unsure
-    again; a base whose terms of (7) are close to those of arms that rest."""
-    K = int(rng.integers(1, 7))
-    noisy = [cb.Bernoulli(x) for x in rng.permutation([0.12, 0.88, 0.12, 0.88][:int(rng.integers(2, 5))])]
-    few, far = betas(*rng.uniform(0.05, 0.95, K)), betas(*rng.choice([0.02, 0.05, 0.9, 0.97], K), weight=50)
-    return {"ties": lambda: cb.Bandit([cb.Constant(x) for x in rng.choice([0.25, 0.5, 0.75], K)],
-                                      [cb.Constant(x) for x in rng.choice([0.0, 0.0625, 0.9375, 1.0], K)]),
-            "constant": lambda: cb.Bandit(few, [cb.Constant(x) for x in rng.choice([0.0, 0.125, 0.875, 1.0], K)]),
-            "far": lambda: cb.Bandit(few, far),
-            "noisy": lambda: cb.Bandit(betas(*rng.uniform(0.05, 0.95, len(noisy))), noisy),
-            "close": lambda: cb.Bandit(betas(0.5, 0.95, 0.05, 0.4), map(cb.Bernoulli, rng.choice([0.08, 0.083, 0.086])
-                                       * np.array([1, -1, 0, 0]) + [0, 1, 0.06, 0.94])),
-            "named": lambda: list(FAR.values())[int(rng.integers(len(FAR)))][0]}[kind]()
-
-
-@pytest.mark.parametrize("kind", ["ties", "constant", "far", "noisy", "close", "named"])
-def test_fewer_roots_change_not_a_bit(kind):
-    """By the sketch and with all bounds in every round: the same pulls, sums, bounds, extremes of omega, draws."""
-    full, rng, sure = around(suak.by_rounds, suak.suak), np.random.default_rng(11), 0
-    for seed in range(24 if kind in ("noisy", "close") else 12):
-        bandit, rate, held_back = mixed_bandits(rng, kind), rng.choice([0.45, 0.5, 0.55]), rng.choice([0.0, 0.01, 1.0])
-        rate, held_back = float(rate), 1.0 if kind == "close" else float(held_back)
-        stop, reading = cb.AnytimeBudget(rate, 40_000), {**[*SUAK_READINGS, *TWO][seed % 10], "under_use": held_back}
-        ends = [1, 2, 7, 500, *np.sort(rng.choice(35_000, 6, replace=False)) + 501, 40_000 - rng.integers(4000)]
-        slots = (SLOTS, 1, 16)[seed % 3]
-        expected, memory, drawn = all_bits(full, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
-        found = all_bits(suak.by_sketch, cb.SUAK(**reading), bandit, stop, seed, ends, slots)
-        assert (found[0], found[2]) == (expected, drawn), (seed, reading)
-        sure += 0 < memory.phase_2 < 30_000
-    assert sure >= 6                            # or there was little to leave out
-
-
-def clear_bases(rng, kind):
-    mu, rho, rate = mixtures(kind, rng)
-    return np.append(mu, 0.0), np.append(rho, 0.0), rate
-
-
-@pytest.mark.parametrize("kind", ["random", "grid", "collinear", "twins", "at the rate"])
-def test_a_clear_base_is_the_best_whatever_was_rounded(kind):
-    """Of all pairs at most one is clear, and it is the base of points that are off by some roundings, too."""
-    rng, clear = np.random.default_rng(12), 0
-    for _ in range(200):
-        mu, rho, rate = clear_bases(rng, kind)
-        K, best = len(mu) - 1, suak.bridge(mu, rho, rate)
-        found = [(low, high) for low in range(K + 1) for high in range(-1, K)
-                 if low != high and rho[low] <= rate and suak.is_clear(low, high, mu, rho, rate)]
-        assert found in ([], [best])
-        for _ in range(5 if found else 0):
-            moved = [side * (1 + 1e-14 * rng.uniform(-1, 1, K + 1)) for side in (mu, rho)]
-            assert suak.bridge(*moved, rate) == best
-        clear += len(found)
-    assert clear == 0 if kind == "twins" else clear > (150 if kind == "random" else 20)
-
-
 # ---- the constraint ---------------------------------------------------------------------------------
 
 @cb.choose
@@ -734,13 +690,6 @@ def test_the_constraint_holds_after_every_round(costs, rate, seed):
 @cb.choose
 def careless(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
     return -1 if t < params[0] else 0
-
-
-def test_the_sketch_knows_the_null_arm_of_two_accounts():
-    bandit, stop = cb.Bandit(betas(0.6, 0.8), betas(0.9, 0.95, weight=50)), cb.AnytimeBudget(0.3, 20_000)
-    expected, memory, drawn = all_bits(around(suak.by_rounds, suak.suak), cb.SUAK(**TWO[0]), bandit, stop, 0, [20_000])
-    found = all_bits(suak.by_sketch, cb.SUAK(**TWO[0]), bandit, stop, 0, [20_000])
-    assert 0 < memory.phase_2 < 15_000 and (found[0], found[2]) == (expected, drawn)
 
 
 def test_a_pull_that_could_break_the_constraint_is_an_error():

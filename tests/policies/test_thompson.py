@@ -29,12 +29,13 @@ from reference import FAMILIES
 from scipy import special, stats
 
 import costbandits as cb
-from costbandits.engine import loops as engine
+from costbandits.engine.driver import DONE, LAST_ROUND, loop
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
-from costbandits.engine.state import TYPES, Limits, new_record
+from costbandits.engine.state import TYPES, Limits, Money, new_record
 from costbandits.engine.trees import KIND
-from costbandits.policies import thompson
-from costbandits.policies.thompson import BELL, CHANCE, RACE, RATE, TILT, Tuning
+from costbandits.fast import thompson
+from costbandits.fast.thompson import BELL, CHANCE, RACE, RATE, TILT, USUAL, Bells, Tuning
 
 pytestmark = pytest.mark.slow
 
@@ -42,15 +43,18 @@ DEEP = int(os.environ.get("COSTBANDITS_DEEP", "1"))
 ALARM, CAUGHT = 1e-9, 1e-12
 FINE, FINER = 1.0, 1.6                                     # the grid in use, and one to compare it with
 TAIL = special.ndtr(-9.0)                                  # 1e-19: what lies further out is left out
-USUAL = cb.BTS.tuning
-OWN = USUAL, np.ones((9, 1)), new_record(RACE), np.zeros(2, np.int64), np.random.default_rng(0)
-LOOP = T.int64(*map(nb.typeof, OWN), *TYPES)
+LOOP = T.int64(nb.typeof(Bells.of(1, USUAL)), T.npy_rng, *TYPES)
+
+
+def compiled(made):
+    """A loop of the driver's, as a function that compiled code can be given."""
+    return nb.njit(LOOP, error_model="numpy")(made.py_func)
 
 
 @cache
 def bells():
-    """The library's loop, as a function that compiled code can be given."""
-    return nb.njit(LOOP, error_model="numpy")(thompson.bells.py_func)
+    """The library's loop."""
+    return compiled(thompson.bells)
 
 
 def lower(a, b, tail=TAIL):
@@ -124,7 +128,7 @@ def chernoff(arm, s, theta):
 # number that stands in a ninth row of the arms' state: so one compilation serves them all.
 
 IN_CONTESTS = {
-    "every candidate rings": ("rng.random() * race.cap < arms[CHANCE, leader]", "True"),
+    "every candidate rings": ("rng.random() * race.cap < post[CHANCE, leader]", "True"),
     "no false alarms below theta": ("knock(a, b, c, d, s, theta, rng)", "eager(a, b, c, d, s, theta, rng)"),
     "no false alarms above theta": ("rung[i], rng.standard_exponential()", "rung[i], inf"),
     "the leader drawn unconditioned": ("V if V > theta else 0.0", "V"),
@@ -137,16 +141,16 @@ IN_CONTESTS = {
 IN_PULLS = {
     "the recursion of the chance dropped": ("s != 0.0", "False"),
     "its cost factor dropped": ("gain(a, c, N, s, x, y)", "gain(a, c, N, s, x, 0.0)"),
-    "the cap kept though exceeded": ("arms[CHANCE, arm] > race.cap", "False"),
-    "a pulled rival's bell not wound anew": ("t + wait(arms[RATE, arm], rng)", "arms[BELL, arm]"),
-    "a pulled rival's bell at the old pace": ("rate_of(arms[CHANCE, arm])", "arms[RATE, arm]"),
-    "refreshed when the next bell is far": ("race.work >= lazy", "race.ring > t + 3"),
+    "the cap kept though exceeded": ("post[CHANCE, arm] > race.cap", "False"),
+    "a pulled rival's bell not wound anew": ("t + wait(post[RATE, arm], rng)", "post[BELL, arm]"),
+    "a pulled rival's bell at the old pace": ("rate_of(post[CHANCE, arm])", "post[RATE, arm]"),
+    "refreshed when the next bell is far": ("race.work >= tuning.lazy * arms.n.size", "race.ring > t + 3"),
 }
 IN_BLOCKS = {
     "a block across bells": ("min(free, space * (a + b) / -s)", "space * (a + b) / -s"),
-    "a block across a checkpoint": ("spent + cost < due", "True"),
+    "a block across a checkpoint": ("money.spent + cost < money.due", "True"),
     "the bound of a block without its costs": ("at_most(arm, 1, outcomes) * by_cost", "0.0"),
-    "the chance not renewed after a block": ("bound(a, b, c, d, s, race.theta)", "arms[CHANCE, arm]"),
+    "the chance not renewed after a block": ("bound(a, b, c, d, s, race.theta)", "post[CHANCE, arm]"),
     "the expected number of successes": ("trials(arm, 0, outcomes, rng)", "expected(arm, 0, outcomes)"),
 }
 SINGLE = "no blocks"                                       # not an error: a reference for those who make one
@@ -164,29 +168,40 @@ def eager(a, b, c, d, s, theta, rng):
 @nb.njit
 def expected(arm, column, outcomes):
     """`trials` without chance."""
-    d, kind = outcomes.level[arm, 0], outcomes.arms[arm, KIND + column]
+    d, kind = outcomes.level[arm, 0], outcomes.trees[arm, KIND + column]
     return np.int64((outcomes.counts[arm, column, d, :kind] * outcomes.laws[arm, column, :kind]).sum())
 
 
 @cache
 def faulty():
-    """`contest`, `attend`, `leap`, `pull_on` and `bells` that can err; what they call is the module's own."""
-    parts = thompson.contest, thompson.attend, thompson.leap, thompson.pull_on, thompson.bells
+    """`contest`, `attend`, `leap`, `pull_on` and the driver's steps that can err, and a loop of these, `bells`.
+
+    What they call is the module's own.
+    """
+    parts = [getattr(thompson, name) for name in ("contest", "attend", "leap", "pull_on", "choose", "advance", "learn")]
     source = "\n".join(inspect.getsource(part.py_func) for part in parts)
     for fault, (right, wrong) in FAULTS.items():
         assert source.count(right) == 1
-        source = source.replace(right, f"(({wrong}) if arms[8, 0] == {NUMBER[fault]} else ({right}))")
-    names = {**vars(thompson), "eager": eager, "expected": expected,
-             "compiled_for": lambda: nb.njit(LOOP, error_model="numpy")}
+        before = source[:source.index(right)]
+        table = "own.posteriors" if "own" in before[before.rindex("def "):].partition(":")[0] else "post"
+        source = source.replace(right, f"(({wrong}) if {table}[8, 0] == {NUMBER[fault]} else ({right}))")
+    names = {**vars(thompson), "eager": eager, "expected": expected}
     exec(source, names)
-    return types.SimpleNamespace(**{part.py_func.__name__: names[part.py_func.__name__] for part in parts})
+    bells = compiled(loop(names["choose"], names["advance"], names["learn"]))
+    return types.SimpleNamespace(**{part.py_func.__name__: names[part.py_func.__name__] for part in parts}, bells=bells)
 
 
 def state(posteriors, fault=None):
-    """The kernel's array of the arms, with the number of an error in a ninth row."""
-    arms = np.ones((9, len(posteriors)))
-    arms[:4], arms[8] = np.transpose(posteriors), NUMBER[fault]
-    return arms
+    """The kernel's array of the posteriors, with the number of an error in a ninth row."""
+    post = np.ones((9, len(posteriors)))
+    post[:4], post[8] = np.transpose(posteriors), NUMBER[fault]
+    return post
+
+
+def own_of(posteriors, tuning=USUAL, fault=None):
+    """What the kernel works on before the first pull of arms with these posteriors."""
+    return Bells(Tuning(*map(float, tuning)), state(posteriors, fault), new_record(RACE),
+                 np.zeros(len(posteriors) + 1, np.int64))
 
 
 # 1. Posteriors that stay as they are.
@@ -196,26 +211,26 @@ def frozen(attend, contest):
     """A pull loop without pulls: how often which bells rang (bit k: arm k) and which arm was chosen."""
 
     @nb.njit(error_model="numpy")
-    def loop(rounds, tuning, arms, race, rng):
-        K = arms.shape[1]
+    def loop(rounds, tuning, post, race, rng):
+        K = post.shape[1]
         rung, counts = np.zeros(K + 1, np.int64), np.zeros((1 << K, K), np.int64)
         race.work = np.inf
         for t in range(1, rounds + 1):
             if race.work >= tuning.lazy * K:
-                thompson.refresh(t - 1, tuning, arms, race, rng)
+                thompson.refresh(t - 1, tuning, post, race, rng)
             low_rang = False
-            if arms[BELL, race.leader] <= t or race.until < t:
-                low_rang = attend(t, tuning, arms, race, rng)
+            if post[BELL, race.leader] <= t or race.until < t:
+                low_rang = attend(t, tuning, post, race, rng)
             arm = race.leader
             event = (1 << arm) * low_rang
             for k in range(K):
-                event += (1 << k) * (k != arm and arms[BELL, k] <= t)
+                event += (1 << k) * (k != arm and post[BELL, k] <= t)
             if low_rang or race.ring <= t:
-                arm = contest(t, low_rang, arms, race, rung, rng)
+                arm = contest(t, low_rang, post, race, rung, rng)
             counts[event, arm] += 1
             if arm != race.leader:
-                arms[BELL, arm] = t + thompson.wait(arms[RATE, arm], rng)
-                race.ring = min(race.ring, arms[BELL, arm])
+                post[BELL, arm] = t + thompson.wait(post[RATE, arm], rng)
+                race.ring = min(race.ring, post[BELL, arm])
         return counts
 
     return loop
@@ -276,10 +291,10 @@ SETTINGS += [any_setting(number) for number in range(24)]
 def frozen_counts(number, kernel=thompson, fault=None):
     """Counts of (bells, arm) in a setting, and what else their law depends on."""
     posteriors, tuning = SETTINGS[number]
-    arms, race, rng = state(posteriors, fault), new_record(RACE), np.random.default_rng(number)
+    post, race, rng = state(posteriors, fault), new_record(RACE), np.random.default_rng(number)
     loop = frozen(kernel.attend, kernel.contest)
-    counts = loop(30_000 * DEEP, Tuning(*map(float, tuning)), arms, race, rng)
-    return counts, (tuple(map(tuple, posteriors)), int(race.leader), float(race.theta), tuple(arms[TILT]))
+    counts = loop(30_000 * DEEP, Tuning(*map(float, tuning)), post, race, rng)
+    return counts, (tuple(map(tuple, posteriors)), int(race.leader), float(race.theta), tuple(post[TILT]))
 
 
 @pytest.mark.parametrize("number", range(len(SETTINGS)))
@@ -294,20 +309,19 @@ def test_choices_follow_the_law_of_frozen_posteriors(number):
 # 2. Whole paths through the kernel, in which the posteriors learn from outcomes that are fixed beforehand.
 
 @nb.njit(T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args))
-def play_paths(loop, repeats, length, tuning, start, race, rung, rng, outcomes, state, record, limits):
+def play_paths(loop, repeats, length, start, rng, outcomes, state, record, limits):
     """How often each sequence of `length` pulls was played, by its number in base K."""
-    n, _, now = state
-    _, max_cost, ceiling, rate = limits
-    K, arms = n.size, start.copy()
+    n, own, K = state.arms.n, Bells(start.tuning, start.posteriors.copy(), start.race, start.rung), state.arms.n.size
     counts, pulled = np.zeros(K**length, np.int64), np.zeros(K, np.int64)
     for _ in range(repeats):
-        path, now.rounds = 0, 0
+        path, state.now.rounds = 0, 0
         for k in range(K):
             n[k] = pulled[k] = 0
             for row in range(9):
-                arms[row, k] = start[row, k]
-        for limit in range(1, length + 1):                 # so the kernel is left and entered at every pull
-            loop(tuning, arms, race, rung, rng, outcomes, state, record, Limits(limit, max_cost, ceiling, rate))
+                own.posteriors[row, k] = start.posteriors[row, k]
+        for last in range(1, length + 1):                  # so the kernel is left and entered at every pull
+            loop(own, rng, outcomes, state, record,
+                 Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause))
             path *= K
             for k in range(K):
                 path += k * (n[k] - pulled[k])
@@ -333,13 +347,12 @@ PATHS = {
 def path_counts(loop, case, fault=None):
     posteriors, outcomes, length, tuning = PATHS[case]
     K = len(posteriors)
-    run = engine.Run(Stacks(cb.Bandit([cb.Constant(0.5)] * K, [cb.Constant(0.5)] * K), 0, 0, range(K)), [np.inf], 1)
+    run = Run(Stacks(cb.Bandit([cb.Constant(0.5)] * K, [cb.Constant(0.5)] * K), 0, 0, range(K)), [np.inf], 1)
     for k, first in enumerate(run.outcomes.at):
         run.outcomes.pool[first:first + 16] = np.resize(outcomes[k], (16, 2))
     run.outcomes.filled[:] = 16
-    return play_paths(loop, 30_000 * DEEP, length, Tuning(*map(float, tuning)), state(posteriors, fault),
-                      new_record(RACE), np.zeros(K + 1, np.int64), np.random.default_rng(1), run.outcomes, run.state,
-                      run.record, run.limits)
+    return play_paths(loop, 30_000 * DEEP, length, own_of(posteriors, tuning, fault), np.random.default_rng(1),
+                      run.outcomes, run.state, run.record, run.limits)
 
 
 def learned(arm, outcomes, n):
@@ -400,8 +413,8 @@ PLAYED = {**dict.fromkeys(FULL, 150.0), **dict.fromkeys(CLEAR, 10_000.0)}
 
 class FaultyBTS(cb.BTS):
     def play(self, run, problem, rng):
-        arms = state([PRIOR] * problem.K, "drawn, but not compared with the best")
-        return run.play(faulty().bells, self.tuning, arms, new_record(RACE), np.zeros(problem.K + 1, np.int64), rng)
+        own = own_of([PRIOR] * problem.K, fault="drawn, but not compared with the best")
+        return run.play(faulty().bells, own, rng)
 
 
 @cache
@@ -453,10 +466,10 @@ def test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions(nai
 @pytest.mark.parametrize("rounds", [50, 4000])                # single pulls alone, and blocks
 def test_fractions_become_trials(rounds):
     """What an arm has learned from outcomes 0.3 and 0.6 is whole, and binomial within six standard deviations."""
-    run = engine.Run(Stacks(cb.Bandit([cb.Constant(0.3)], [cb.Constant(0.6)]), 0, 0, [0]), [np.inf], rounds)
-    arms, *rest = thompson.state(1)
-    assert run.play(thompson.bells, USUAL, arms, *rest, np.random.default_rng(3)) == engine.LAST_ROUND
-    a, b, c, d = arms[:4, 0]
+    run = Run(Stacks(cb.Bandit([cb.Constant(0.3)], [cb.Constant(0.6)]), 0, 0, [0]), [np.inf], rounds)
+    own = Bells.of(1, USUAL)
+    assert run.play(thompson.bells, own, np.random.default_rng(3)) == LAST_ROUND
+    a, b, c, d = own.posteriors[:4, 0]
     assert a + b == c + d == rounds + 2 and (a, c) == (int(a), int(c))
     for successes, mean in ((a - 1, 0.3), (c - 1, 0.6)):
         assert abs(successes - rounds * mean) < 6 * sqrt(rounds * mean * (1 - mean))
@@ -613,29 +626,28 @@ def test_the_bound_is_right_after_many_pulls(digits):
 
 def kernel_run(tuning, steps=(10**6,), family="Bernoulli", seed=6, **options):
     """A run of the kernel: its own arrays and the engine's, after each of some numbers of rounds."""
-    arms, race, rung = state([PRIOR] * 5), new_record(RACE), np.zeros(6, np.int64)
-    rng, tuning = np.random.default_rng(seed), Tuning(*map(float, tuning))
-    run = engine.Run(Stacks(FULL[family], seed, 0, range(5), **options), [150.0], 1)
+    own, rng = own_of([PRIOR] * 5, tuning), np.random.default_rng(seed)
+    run = Run(Stacks(FULL[family], seed, 0, range(5), **options), [150.0], 1)
     for run.max_rounds in steps:
-        status = run.play(bells(), tuning, arms, race, rung, rng)
-        yield arms, race, run
-        if status == engine.DONE:
+        status = run.play(bells(), own, rng)
+        yield own.posteriors, own.race, run
+        if status == DONE:
             return
 
 
 @pytest.mark.parametrize(("tuning", "refreshes"), [(USUAL, 5), ((2.0, 0.5, 0.5), 20), ((1.0, 0.95, 1e9), 0)])
 def test_the_state_after_every_pull(tuning, refreshes):
     thresholds = []
-    for arms, race, run in kernel_run(tuning, steps=range(1, 10**6)):
-        t, n, leader, theta = run.state.now.rounds, run.state.n, int(race.leader), float(race.theta)
+    for post, race, run in kernel_run(tuning, steps=range(1, 10**6)):
+        t, n, leader, theta = run.state.now.rounds, run.state.arms.n, int(race.leader), float(race.theta)
         rivals = [k for k in range(5) if k != leader]
-        won, paid = run.state.sums[:2]
-        assert np.array_equal(arms[:4], [1 + won, 1 + n - won, 1 + paid, 1 + n - paid])
-        q = np.array([chernoff(arms[:4, k], arms[TILT, k], theta) for k in range(5)])
-        assert arms[CHANCE] == pytest.approx(q, rel=1e-9) and arms[TILT, leader] <= 0.0
-        assert (arms[TILT, rivals] >= 0.0).all() and (q[arms[TILT] != 0.0] <= Tuning(*tuning).loud).all()
-        assert arms[CHANCE, leader] <= race.cap <= (1.0 if arms[TILT, leader] == 0.0 else Tuning(*tuning).loud)
-        assert t < race.ring <= min(arms[BELL].min(), race.until + 1)
+        won, paid = run.state.arms.reward, run.state.arms.cost
+        assert np.array_equal(post[:4], [1 + won, 1 + n - won, 1 + paid, 1 + n - paid])
+        q = np.array([chernoff(post[:4, k], post[TILT, k], theta) for k in range(5)])
+        assert post[CHANCE] == pytest.approx(q, rel=1e-9) and post[TILT, leader] <= 0.0
+        assert (post[TILT, rivals] >= 0.0).all() and (q[post[TILT] != 0.0] <= Tuning(*tuning).loud).all()
+        assert post[CHANCE, leader] <= race.cap <= (1.0 if post[TILT, leader] == 0.0 else Tuning(*tuning).loud)
+        assert t < race.ring <= min(post[BELL].min(), race.until + 1)
         thresholds.append(theta)
     assert t > 200 and np.count_nonzero(np.diff(thresholds)) >= refreshes
 
@@ -643,13 +655,13 @@ def test_the_state_after_every_pull(tuning, refreshes):
 @pytest.mark.parametrize("family", FULL)
 def test_a_kernel_left_and_entered_plays_on(family):
     """The same bits from two runs, whether they are left after every pull, at every leaf of a typed law, or never."""
-    *_, (arms, race, run) = kernel_run(USUAL, family=family)
+    *_, (post, race, run) = kernel_run(USUAL, family=family)
     for options in ({}, {"slots": 4}, {"steps": range(1, 10**6)}):
         *_, other = kernel_run(USUAL, family=family, **options)
-        assert np.array_equal(arms, other[0]) and race == other[1]
-        assert np.array_equal(run.state.n, other[2].state.n) and run.state.now == other[2].state.now
+        assert np.array_equal(post, other[0]) and race == other[1]
+        assert np.array_equal(run.state.arms.n, other[2].state.arms.n) and run.state.now == other[2].state.now
     *_, other = kernel_run(USUAL, family=family, seed=7)
-    assert not np.array_equal(arms, other[0])
+    assert not np.array_equal(post, other[0])
 
 
 # 7. Blocks of pulls.
@@ -665,22 +677,21 @@ SURE = {
 
 def run_of(bandit, fault, seed, budget=30_000.0):
     """A run of the kernel that can err, with checkpoints at uneven spendings: its own arrays and the engine's."""
-    arms, race = state([PRIOR] * bandit.K, fault), new_record(RACE)
-    run = engine.Run(Stacks(bandit, seed, 0, range(bandit.K)), budget * np.linspace(0, 1, 14)[1:]**1.5, 10**9)
-    rung, rng = np.zeros(bandit.K + 1, np.int64), np.random.default_rng(seed)
-    run.play(faulty().bells, USUAL, arms, race, rung, rng)
-    return arms, race, run
+    own = own_of([PRIOR] * bandit.K, fault=fault)
+    run = Run(Stacks(bandit, seed, 0, range(bandit.K)), budget * np.linspace(0, 1, 14)[1:]**1.5, 10**9)
+    run.play(faulty().bells, own, np.random.default_rng(seed))
+    return own.posteriors, own.race, run
 
 
 def same_by_blocks(bandit, fault=None, seeds=range(8)):
     """Whether runs by blocks are the same as by single pulls."""
     same = True
     for seed in seeds:
-        (arms, race, run), (slow_arms, slow_race, slow) = (run_of(bandit, each, seed) for each in (fault, SINGLE))
+        (post, race, run), (slow_post, slow_race, slow) = (run_of(bandit, each, seed) for each in (fault, SINGLE))
         same &= np.array_equal(run.record.pulls, slow.record.pulls)
         same &= np.array_equal(run.record.noted, slow.record.noted)
-        same &= np.array_equal(arms[[0, 1, 2, 3, TILT]], slow_arms[[0, 1, 2, 3, TILT]])
-        same &= np.allclose(arms[CHANCE], slow_arms[CHANCE], rtol=1e-9) and race.ring == slow_race.ring
+        same &= np.array_equal(post[[0, 1, 2, 3, TILT]], slow_post[[0, 1, 2, 3, TILT]])
+        same &= np.allclose(post[CHANCE], slow_post[CHANCE], rtol=1e-9) and race.ring == slow_race.ring
     return same
 
 
@@ -707,18 +718,20 @@ def leaps(kernel, fault=None, law=cb.Bernoulli, blocks=400):
     rng, found = np.random.default_rng(3), []
     for seed in range(blocks):
         x, y, n = rng.uniform(0.1, 0.9), rng.uniform(0.1, 0.9), 64 << rng.integers(0, 12)
-        run = engine.Run(Stacks(cb.Bandit([law(x)], [law(y)]), seed, 0, [0], slots=4), [np.inf], 1)
+        run = Run(Stacks(cb.Bandit([law(x)], [law(y)]), seed, 0, [0], slots=4), [np.inf], 1)
         won, paid = rng.binomial(n, x), rng.binomial(n, y)
-        arms, race = state([(1 + won, 1 + n - won, 1 + paid, 1 + n - paid)], fault), new_record(RACE)
-        run.state.n[0] = run.outcomes.filled[0] = n
-        a, b, c, d = arms[:4, 0]
+        own = own_of([(1 + won, 1 + n - won, 1 + paid, 1 + n - paid)], fault=fault)
+        post, race = own.posteriors, own.race
+        run.state.arms.n[0] = run.outcomes.filled[0] = n
+        a, b, c, d = post[:4, 0]
         race.theta = a / c * exp(-rng.uniform(2, 7) * sqrt((b / a + d / c) / n))
-        arms[TILT, 0], arms[CHANCE, 0] = thompson.chernoff(a, b, c, d, race.theta, -1)
-        race.cap = min(arms[CHANCE, 0] * 2.0 ** rng.uniform(0.5, 12), 0.95)
-        if 0.0 < arms[CHANCE, 0] < race.cap:
-            before, due = arms[:, 0].copy(), rng.choice([np.inf, n * y / 20])
-            m, spent, _ = kernel.leap(4 * n, 0.0, 0.0, due, arms, race, run.state.n, run.state.sums, run.outcomes, rng)
-            found.append((int(m), before, arms[:, 0].copy(), float(race.cap), float(race.theta), spent < due,
+        post[TILT, 0], post[CHANCE, 0] = thompson.chernoff(a, b, c, d, race.theta, -1)
+        race.cap = min(post[CHANCE, 0] * 2.0 ** rng.uniform(0.5, 12), 0.95)
+        if 0.0 < post[CHANCE, 0] < race.cap:
+            before, due = post[:, 0].copy(), rng.choice([np.inf, n * y / 20])
+            money = kernel.leap(4 * n, Money(0.0, 0.0, due), own, run.state.arms, run.outcomes, rng)
+            m = int(run.state.arms.n[0] - n)
+            found.append((m, before, post[:, 0].copy(), float(race.cap), float(race.theta), money.spent < due,
                           run.outcomes.counts[0, :, 0].copy()))
     return found
 
@@ -778,6 +791,14 @@ def test_one_arm_leaves_no_choice(family):
     runs = cb.simulate({"fast": cb.BTS(), "naive": cb.BTS(naive=True)}, FAMILIES[family](1), cb.Budget(30))
     assert np.array_equal(runs.pulls[0], runs.pulls[1]) and np.array_equal(runs.spent[0], runs.spent[1])
     assert np.array_equal(runs.rounds[0], runs.pulls[0, ..., 0])
+
+
+def test_without_kernels_every_arm_is_drawn_in_every_round():
+    slow, naive, quick = (cb.simulate({"p": policy}, FULL["discrete"], cb.Budget(60), 4, seed=3, fast=way)
+                          for policy, way in ((cb.BTS(), False), (cb.BTS(naive=True), True), (cb.BTS(), True)))
+    for name in ("pulls", "rounds", "spent", "reward"):
+        assert np.array_equal(getattr(slow, name), getattr(naive, name))
+    assert not np.array_equal(slow.pulls, quick.pulls)
 
 
 @pytest.mark.parametrize("wrong", [1, 0, "yes", None, np.True_])

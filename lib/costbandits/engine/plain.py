@@ -122,7 +122,7 @@ def by_rule(rule: Callable, learn: Callable | None = None) -> Callable:
         if affords_none(money, limits):
             return END, 1
         arm = rule(t + 1, money.spent, arms, own.told, own.params, own.memory, rng)
-        return arm if arm >= NULL_ARM else arms.n.size, 1       # the driver's other words are not a rule's to say
+        return arm if arm >= END else arms.n.size, 1        # the driver's other words are not a rule's to say
 
     @step
     def take_up(arm, m, t, own, arms, outcomes, rng):

@@ -26,18 +26,18 @@ CLEAR = 1e-7            # this room, in units of reward and cost; estimates are 
 LONGEST = 2**16         # how many pulls are remembered for the arms that are not looked at
 
 # Contenders; pulls remembered; evaluations since the last survey; the radius that the bounds of all other arms are made
-# for, and the largest of these bounds; by which share the radius exceeds eps at a survey.
+# for, and the largest of these bounds; by which share the radius exceeds eps at a survey; the arm that is pulled, as a
+# place among the contenders.
 RACE = np.dtype([("contenders", "i8"), ("pulls", "i8"), ("work", "i8"), ("radius", "f8"), ("rest", "f8"),
-                 ("spread", "f8")])
-LOCAL = np.dtype([("place", "i8")])     # of the arm that is pulled, among the contenders
+                 ("spread", "f8"), ("place", "i8")])
 
 
-class Missed(NamedTuple):
+class Past(NamedTuple):
     """The pulls remembered."""
 
     known: np.ndarray           # (K,)          how many of them the `Estimates` of an arm know of
     u: np.ndarray               # (d, LONGEST)  A^-1 x of the arm,
-    outcome: np.ndarray         # (3, LONGEST)  what the estimates missed of reward and cost, and 1 + x' A^-1 x
+    missed: np.ndarray          # (3, LONGEST)  what the estimates missed of reward and cost, and 1 + x' A^-1 x
 
 
 class Survey(NamedTuple):
@@ -58,7 +58,7 @@ class Contest(NamedTuple):
     positions: np.ndarray       # (K,)
     coordinates: np.ndarray     # (d, K)        of the contenders
     estimates: Estimates        #               of the contenders
-    missed: Missed
+    past: Past
     drift: np.ndarray           # (4, d)        since the survey: change of both estimated parameters; A times it
     survey: Survey
 
@@ -68,8 +68,8 @@ class Contest(NamedTuple):
         (d, K), race = coordinates.shape, new_record(RACE)
         near, seen = Estimates(*np.zeros((4, K))), Estimates(*np.zeros((4, K)))
         race.contenders, race.radius, race.rest, race.spread, near.squared_norm[:] = K, inf, -inf, 0.1, squared_norm
-        missed = Missed(np.zeros(K, np.int64), np.zeros((d, LONGEST)), np.zeros((3, LONGEST)))
-        return cls(race, np.arange(K), coordinates.copy(), near, missed, np.zeros((4, d)),
+        past = Past(np.zeros(K, np.int64), np.zeros((d, LONGEST)), np.zeros((3, LONGEST)))
+        return cls(race, np.arange(K), coordinates.copy(), near, past, np.zeros((4, d)),
                    Survey(seen, *np.zeros((2, K))))
 
 
@@ -79,7 +79,6 @@ class Contested(NamedTuple):
     told: Told
     memory: Memory
     contest: Contest
-    local: np.record
 
 
 @step
@@ -110,16 +109,16 @@ def largest(number, eps, told, estimates, value):
 def remember(x, pull, contest):
     """Note a pull of an arm x."""
     race, drift, u, s, h, d = contest.race, contest.drift, pull.u, pull.s, contest.race.pulls, x.size
-    us, outcome = contest.missed.u, contest.missed.outcome
-    outcome[0, h], outcome[1, h], outcome[2, h] = pull.reward, pull.cost, s
+    us, missed = contest.past.u, contest.past.missed
+    missed[0, h], missed[1, h], missed[2, h] = pull.reward, pull.cost, s
     for i in range(d):
         us[i, h] = u[i]
     for j in range(2):
-        along = outcome[j, h]
+        along = missed[j, h]
         for i in range(d):
             along += x[i] * drift[j, i]
         for i in range(d):
-            drift[j, i] += u[i] * outcome[j, h] / s
+            drift[j, i] += u[i] * missed[j, h] / s
             drift[2 + j, i] += x[i] * along
     race.pulls = h + 1
 
@@ -127,7 +126,7 @@ def remember(x, pull, contest):
 @nb.njit(error_model="numpy")
 def catch_up(k, coordinates, estimates, contest):
     """Bring an arm up to date: by the operations of `update`, from the pulls that its estimates do not know of."""
-    (p, q, w, _), (known, u, outcome), pulls = estimates, contest.missed, contest.race.pulls
+    (p, q, w, _), (known, u, missed), pulls = estimates, contest.past, contest.race.pulls
     r, c, _, z = contest.survey.estimates
     reward, cost, square = p[k], q[k], w[k]
     for start in range(known[k], pulls, z.size):
@@ -138,8 +137,8 @@ def catch_up(k, coordinates, estimates, contest):
             for m in range(number):
                 z[m] += coordinates[i, k] * u[i, start + m]
         for m in range(number):
-            s = outcome[2, start + m]
-            r[m], c[m], z[m] = z[m] * outcome[0, start + m] / s, z[m] * outcome[1, start + m] / s, z[m] * z[m] / s
+            s = missed[2, start + m]
+            r[m], c[m], z[m] = z[m] * missed[0, start + m] / s, z[m] * missed[1, start + m] / s, z[m] * z[m] / s
         for m in range(number):
             reward, cost, square = reward + r[m], cost + c[m], max(square - z[m], 0.0)
     p[k], q[k], w[k], known[k] = reward, cost, square, pulls
@@ -148,7 +147,7 @@ def catch_up(k, coordinates, estimates, contest):
 @nb.njit(error_model="numpy")
 def put_back(estimates, contest):
     """Write the contenders' estimates back to where those of all arms are."""
-    race, near, known = contest.race, contest.estimates, contest.missed.known
+    race, near, known = contest.race, contest.estimates, contest.past.known
     for i in range(race.contenders):
         k = contest.positions[i]
         estimates.reward[k], estimates.cost[k] = near.reward[i], near.cost[i]
@@ -161,7 +160,7 @@ def take_out(coordinates, estimates, contest):
     race, positions, near = contest.race, contest.positions, contest.estimates
     for i in range(race.contenders):
         k = positions[i]
-        if contest.missed.known[k] < race.pulls:
+        if contest.past.known[k] < race.pulls:
             catch_up(k, coordinates, estimates, contest)
         near.reward[i], near.cost[i] = estimates.reward[k], estimates.cost[k]
         near.squared_norm[i] = estimates.squared_norm[k]
@@ -230,7 +229,7 @@ def new_contest(tries, eps, own, arms):
     The wider the radius, the more contenders and the fewer surveys, one of which costs as much as to evaluate and
     update eight times as many contenders as there are arms.
     """
-    told, memory, contest, _ = own
+    told, memory, contest = own
     race, K = contest.race, arms.n.size
     put_back(memory.estimates, contest)
     factor = min(max(sqrt(8.0 * K / (race.work + 1.0)), 0.5), 2.0)
@@ -248,7 +247,7 @@ def new_contest(tries, eps, own, arms):
 @nb.njit(error_model="numpy")
 def forget(anew, own, arms):
     """Bring all arms up to date, so that no pull need be remembered; or work everything out anew."""
-    told, memory, contest, _ = own
+    told, memory, contest = own
     put_back(memory.estimates, contest)
     if anew:
         renew(arms, told, memory)
@@ -256,14 +255,14 @@ def forget(anew, own, arms):
     else:               # pragma: no cover - in compiled runs of thousands of pulls
         for k in range(arms.n.size):
             catch_up(k, told.coordinates, memory.estimates, contest)
-    contest.missed.known[:], contest.race.pulls = 0, 0
+    contest.past.known[:], contest.race.pulls = 0, 0
     take_out(told.coordinates, memory.estimates, contest)
 
 
 @step
 def choose(t, money, own, arms, limits, rng):
     """The best of the contenders, once it is certain that no other arm is better."""
-    told, memory, contest, local = own
+    told, memory, contest = own
     race, K = contest.race, arms.n.size
     eps = radius(t + 1, told, memory.volume)
     place, best, tries = int(rng.random() * K) if t == 0 else -1, inf, 0
@@ -274,21 +273,21 @@ def choose(t, money, own, arms, limits, rng):
         if place < 0 or not (best > race.rest or (told.ratio and best == 1.0 / told.smallest) or tries >= 3):
             place, tries = -1, tries + 1
             new_contest(tries, eps, own, arms)
-    local.place = place
+    race.place = place
     return contest.positions[place], 1
 
 
 @step
 def learn(arm, m, t, own, arms, outcomes, rng):
     """As `rank_one` does, but of the contenders; for the others the pull is remembered."""
-    told, memory, contest, local = own
-    row, x = outcomes.at[arm] + arms.n[arm] - 1, told.vertices[arm]
+    told, memory, contest = own
+    race, row, x = contest.race, outcomes.at[arm] + arms.n[arm] - 1, told.vertices[arm]
     outcome = Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
-    pull = pull_of(local.place, outcome, contest.estimates, memory.local)
+    pull = pull_of(race.place, outcome, contest.estimates, memory.local)
     shrink(x, pull, memory)
-    update(contest.race.contenders, pull, contest.coordinates, contest.estimates)
+    update(race.contenders, pull, contest.coordinates, contest.estimates)
     remember(x, pull, contest)
-    if t & (t - 1) == 0 or contest.race.pulls == contest.missed.u.shape[1]:
+    if t & (t - 1) == 0 or race.pulls == contest.past.u.shape[1]:
         forget(t & (t - 1) == 0, own, arms)
 
 
@@ -303,5 +302,4 @@ def play(policy: CB, run: Run, problem: Problem, rng: np.random.Generator) -> in
     squared_norm = memory.estimates.squared_norm
     if problem.K <= FEW or squared_norm.max() > MOST:
         return policy.play(run, problem, rng)
-    contest = Contest.of(told.coordinates, squared_norm)
-    return run.play(contest_of_balls, Contested(told, memory, contest, new_record(LOCAL)), rng)
+    return run.play(contest_of_balls, Contested(told, memory, Contest.of(told.coordinates, squared_norm)), rng)

@@ -246,9 +246,11 @@ class NamedRule(Policy):
 
     t is the coming round, counted from 1, and `spent` what was spent before it; `arms` are the arms' pulls and sums
     (`state.Arms`). Subclasses say what it is told of the problem, `told(problem)`, with which parameters, `p`, and
-    what it remembers, `remember(problem)`; each is a tuple, of arrays and numbers. It returns a position, SKIP or
-    NULL_ARM. With a `learn`, that is called after each pull, with (t, arm, outcome, arms, told, p, memory, rng): t
-    rounds are over, and the last one paid `outcome.reward` and cost `outcome.cost`.
+    what it remembers, `remember(problem)`; each is a tuple, of arrays and numbers. It returns a position, SKIP,
+    NULL_ARM, or END if no arm is affordable.
+
+    With a `learn`, that is called after each pull, with (t, arm, outcome, arms, told, p, memory, rng): t rounds are
+    over, and the last one paid `outcome.reward` and cost `outcome.cost`.
 
     >>> issubclass(cb.SUAK, NamedRule)
     True

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..checks import number, positive, require, rounding
+from ..engine.driver import END
 from .base import ChoiceRule, IndexRule, NamedRule, Problem, choose, index, require_known_costs, rule
 
 
@@ -87,6 +88,8 @@ def kube(t, spent, arms, told, p, memory, rng):
             picks[kinds], counts[kinds] = arm, floor(rest / costs[arm])
             rest -= counts[kinds] * costs[arm]
             kinds += 1
+    if kinds == 0:                                     # but for rounding, none is affordable any more
+        return END
     if arms.n[picks[0]] == 0:                          # one that was never pulled is not left to chance
         return picks[0]
     at, i = rng.random() * counts[:kinds].sum(), 0
