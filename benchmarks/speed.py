@@ -24,9 +24,11 @@ import numpy as np
 
 import costbandits as cb
 from compendium import publication
-from costbandits.engine import loops as engine
+from costbandits import fast as kernels
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import ORDER, POLICY, Stacks, _read_leaves, stream
 from costbandits.engine.trees import LEAF
+from costbandits.fast.lower import lower_bound, lower_for
 from costbandits.policies.base import IndexRule, Problem
 
 HERE = Path(__file__).resolve().parent
@@ -74,7 +76,7 @@ def full_budget(bandit):
     return cb.Budget(1.5e5 * float(bandit.cost_means.min()))
 
 
-def timed(policy, make, stop, replication, repeats, **options):
+def timed(policy, make, stop, replication, repeats, fast=True):
     """Seconds and pulls of one run on drawn stacks, the best of several."""
     bandit, times = make(stream(0, replication, 0)), []
     order, rule = stream(0, replication, ORDER).permutation(bandit.K), stop(bandit)
@@ -82,7 +84,7 @@ def timed(policy, make, stop, replication, repeats, **options):
     for _ in range(repeats + 1):
         run = new_run(stacks, rule, bandit, order)
         start = time.perf_counter()
-        policy.play(run, problem, stream(0, replication, POLICY), **options)
+        kernels.play(policy, run, problem, stream(0, replication, POLICY), fast)
         times.append(time.perf_counter() - start)
     # The first one also drew the stacks.
     return min(times[1:]), int(run.state.now.rounds)
@@ -91,13 +93,12 @@ def timed(policy, make, stop, replication, repeats, **options):
 def new_run(stacks, rule, bandit, order):
     """A run on these stacks with one checkpoint, its end."""
     (top, *limits), last = rule.limits(bandit), np.ones(1)
-    return engine.Run(stacks, rule.due(last), 2**62, top[order], *limits, rule.ends(last))
+    return Run(stacks, rule.due(last), 2**62, top[order], *limits, rule.ends(last))
 
 
-def cost_of_a_pull(policy, make, lazy=None, replications=3, repeats=2, stop=full_budget):
+def cost_of_a_pull(policy, make, fast=True, replications=3, repeats=2, stop=full_budget):
     """Nanoseconds per pull beyond sampling, over a few instances; each run is repeated on drawn stacks."""
-    options = {} if lazy is None else {"lazy": lazy}
-    runs = [timed(policy, make, stop, replication, repeats, **options) for replication in range(replications)]
+    runs = [timed(policy, make, stop, replication, repeats, fast) for replication in range(replications)]
     return 1e9 * sum(seconds for seconds, _ in runs) / sum(pulls for _, pulls in runs)
 
 
@@ -107,13 +108,14 @@ def policies():
         f"{f'{family} K={K}':>18}" for family in FAMILIES for K in ARMS
     )
     for label, policy in POLICIES.items():
-        for lazy in (True, False) if isinstance(policy, IndexRule) else (None,):
+        scanned = isinstance(policy, IndexRule)
+        for fast in (True, False)[:1 + scanned]:
             cells = [
-                cost_of_a_pull(policy, make(K), lazy, *((1, 1) if K > 100 else (3, 2)))
+                cost_of_a_pull(policy, make(K), fast, *((1, 1) if K > 100 else (3, 2)))
                 for make in FAMILIES.values()
                 for K in ARMS
             ]
-            how = {True: " (lazy)", False: " (full scan)", None: ""}[lazy]
+            how = "" if not scanned else " (lazy)" if fast else " (full scan)"
             yield f"{label + how:30}" + "".join(f"{cell:18.0f}" for cell in cells)
     yield "(Beta, K=1000: its smallest cost is so small that the budget ends among the first pulls of the arms.)"
 
@@ -133,7 +135,7 @@ def thompson(replications=10):
     yield f"{'Thompson sampling, ns per pull beyond sampling':50}{'bells':>10}{'every arm':>12}{'ratio':>8}"
 
     def row(label, make, replications, naive):
-        bells, every = (cost_of_a_pull(cb.BTS(how), make, None, number, 1)
+        bells, every = (cost_of_a_pull(cb.BTS(how), make, True, number, 1)
                         for how, number in ((False, replications), (True, naive)))
         return every / bells, f"{label:50}{bells:10.0f}{every:12.0f}{every / bells:8.1f}"
 
@@ -202,7 +204,7 @@ def linear(d=10, total=5000.0):
             2**d: cb.polytopes.box(np.full(d, 0.3), np.ones(d))}
     yield f"{f'linear arms, d = {d}, B = {total:g}, ns per pull':50}" + "".join(f"{f'K={K}':>10}" for K in arms)
     for label, policy in {"Budget-CB": cb.BudgetCB(), "CB": cb.CB()}.items():
-        cells = [cost_of_a_pull(policy, cb.instances.linear(x), None, 1, 1, lambda _: cb.Budget(total))
+        cells = [cost_of_a_pull(policy, cb.instances.linear(x), True, 1, 1, lambda _: cb.Budget(total))
                  for x in arms.values()]
         yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
 
@@ -215,7 +217,7 @@ def anytime(rounds=2_500_000):
                 "SUAK, log t / 8 omega": cb.SUAK(reserve="log t / 8 omega"), "ControlBudget": cb.ControlBudget()}
     yield f"{f'anytime budget, K = 8, {rounds:,} rounds, ns per round':50}"
     for label, policy in policies.items():
-        cost = cost_of_a_pull(policy, lambda rng: bandit, None, 1, 1, lambda _: cb.AnytimeBudget(0.5, rounds))
+        cost = cost_of_a_pull(policy, lambda rng: bandit, True, 1, 1, lambda _: cb.AnytimeBudget(0.5, rounds))
         yield f"{label:50}{cost:10.0f}"
     start = time.process_time()
     cb.simulate(policies, bandit, cb.AnytimeBudget(0.5, rounds), 10, n_jobs=-1)
@@ -232,7 +234,7 @@ def subsidy(rounds=100_000):
     policies = {"CS-UCB": cb.CSUCB(0.1), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1),
                 "CS-elimination": cb.CSElimination(0.1), "CS-VOI": cb.CSVOI(0.1)}
     for label, policy in policies.items():
-        cells = [cost_of_a_pull(policy, lambda rng, K=K: arms(K), None, 2, 2, lambda _: cb.Horizon(rounds))
+        cells = [cost_of_a_pull(policy, lambda rng, K=K: arms(K), True, 2, 2, lambda _: cb.Horizon(rounds))
                  for K in (2, 10, 100)]
         yield f"{label:50}" + "".join(f"{cell:10.0f}" for cell in cells)
     start = time.process_time()
@@ -262,7 +264,7 @@ class Counted(IndexRule):
     """An index policy that counts how often its index is evaluated, and a block of pulls tried."""
 
     def __init__(self, policy):
-        rule, bound, self.prepare = policy.rule, policy.bound, policy.prepare
+        rule, lower, self.prepare = policy.rule, lower_for(policy), policy.prepare
         self.monotone, self.regular, self.params = policy.monotone, False, np.append(policy.parameters, [0.0, 0.0])
 
         @cb.index
@@ -271,12 +273,13 @@ class Counted(IndexRule):
             params[-2] += 1.0
             return rule(t, n, reward, cost, reward_sq, cost_sq, constant, params)
 
+        @lower_bound(counting)
         @nb.njit(error_model="numpy")
-        def trying(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
+        def trying(t, m, arm, rewards, costs, params):
             params[-1] += 1.0
-            return bound(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params)
+            return lower(t, m, arm, rewards, costs, params)
 
-        self.rule, self.lower = counting, trying
+        self.rule = counting
 
 
 def counted_run(policy, bandit, stop):
@@ -285,14 +288,14 @@ def counted_run(policy, bandit, stop):
     problem, stacks = Problem.of(bandit, stop, order), Stacks(bandit, 0, 0, order)
     run, counts = new_run(stacks, stop, bandit, order), ["", ""]
     start = time.perf_counter()
-    policy.play(run, problem, stream(0, 0, POLICY))
+    kernels.play(policy, run, problem, stream(0, 0, POLICY))
     seconds = time.perf_counter() - start
     many = Stacks(bandit, 0, 0, order, slots=1 << 19)       # enough for hardly any node to take another one's place
-    policy.play(new_run(many, stop, bandit, order), problem, stream(0, 0, POLICY))
-    nodes = int((many._kept[:, :2] > 0).sum())
-    if isinstance(policy, IndexRule) and type(policy).play is IndexRule.play:      # KUBE plays its index in another way
+    kernels.play(policy, new_run(many, stop, bandit, order), problem, stream(0, 0, POLICY))
+    nodes = int((many.outcomes().kept[:, :2] > 0).sum())
+    if isinstance(policy, IndexRule):
         counted = Counted(policy)
-        counted.play(new_run(stacks, stop, bandit, order), problem, stream(0, 0, POLICY))
+        kernels.play(counted, new_run(stacks, stop, bandit, order), problem, stream(0, 0, POLICY))
         counts = [f"{number:.2g}" for number in counted.params[-2:]]
     return seconds, int(run.state.now.rounds), *counts, f"{nodes:.2g}"
 

@@ -8,7 +8,9 @@ from collections import Counter, defaultdict
 import numpy as np
 from scipy.stats import chi2
 
-from costbandits.engine import loops as engine
+from costbandits import fast
+from costbandits.engine.driver import DONE
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.policies.base import Problem
 
@@ -47,8 +49,8 @@ def runs(policy, bandit, stop, stacks, count, fractions=(1.0,)):
     top, *limits = stop.limits(bandit)
     fractions, problem, found = np.array(fractions), Problem.of(bandit, stop, np.arange(bandit.K)), []
     for seed in range(count):
-        run = engine.Run(stacks, stop.due(fractions), 10**7, top, *limits, stop.ends(fractions))
-        assert policy.play(run, problem, np.random.default_rng([7, seed])) == engine.DONE
+        run = Run(stacks, stop.due(fractions), 10**7, top, *limits, stop.ends(fractions))
+        assert fast.play(policy, run, problem, np.random.default_rng([7, seed])) == DONE
         found.append([tuple(row) for row in run.record.pulls.tolist()])
     return list(zip(*found, strict=True))
 

@@ -17,7 +17,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 import costbandits as cb
-from costbandits.engine import loops as engine
+from costbandits import fast as kernels
+from costbandits.engine import driver
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.policies.base import Policy, Problem
 
@@ -298,18 +300,18 @@ def low_level(policy, bandit, stop, seed, fractions, slots=SLOTS):
     """The arrays of one run below `simulate`, with as many slots for leaves and nodes as we like."""
     order, fractions = stream(seed, 0, ORDER).permutation(bandit.K), np.asarray(fractions)
     top, *limits = stop.limits(bandit)
-    run = engine.Run(Stacks(bandit, seed, 0, order, slots), stop.due(fractions), 10**6, top[order], *limits,
-                     stop.ends(fractions))
-    assert policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == engine.DONE
+    run = Run(Stacks(bandit, seed, 0, order, slots), stop.due(fractions), 10**6, top[order], *limits,
+              stop.ends(fractions))
+    assert kernels.play(policy, run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY)) == driver.DONE
     return run.record.pulls, *(run.record.noted[name] for name in FIELDS[1:])
 
 
-def run(policy, bandit, budget, seed=0, replication=0, max_rounds=10**6, stacks=None, **options):
+def run(policy, bandit, budget, seed=0, replication=0, max_rounds=10**6, stacks=None, fast=True):
     """One run on the library's engine, below `simulate`: its status, its arrays and the order of the arms."""
     order = stream(seed, replication, ORDER).permutation(bandit.K)
-    table = engine.Run(stacks or Stacks(bandit, seed, replication, order), np.atleast_1d(budget), max_rounds)
+    table = Run(stacks or Stacks(bandit, seed, replication, order), np.atleast_1d(budget), max_rounds)
     problem = Problem(bandit.K, bandit.cost_means[order], float(np.max(budget)), known_costs=False)
-    return policy.play(table, problem, stream(seed, replication, POLICY), **options), table, order
+    return kernels.play(policy, table, problem, stream(seed, replication, POLICY), fast), table, order
 
 
 def same_record(first, second):
@@ -323,8 +325,8 @@ def trajectory(policy, bandit, budget, seed, replication, rounds):
     for limit in range(1, rounds + 1):
         status, table, order = run(policy, bandit, budget, seed, replication, limit, stacks)
         stacks = table.stacks
-        assert status == (engine.LAST_ROUND if limit < rounds else engine.DONE)
-        counts.append(table.state.n.copy())
+        assert status == (driver.LAST_ROUND if limit < rounds else driver.DONE)
+        counts.append(table.state.arms.n.copy())
     return order[np.diff(counts, axis=0).argmax(axis=1)]
 
 
@@ -343,12 +345,12 @@ def small_study(policies, seed=0, **options):
 def in_plain_python(module, expression):
     """The value (as JSON) of an expression of a test module in a process that does not compile; `m` is the module."""
     code = (f"import json, reference, {module} as m;"
-            f"print(json.dumps([hasattr(reference.engine.checkpoint, 'py_func'), {expression}]))")
+            f"print(json.dumps([hasattr(reference.driver.checkpoint, 'py_func'), {expression}]))")
     done = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], check=True,
                           text=True, capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
                                                                "PYTHONPATH": os.pathsep.join(sys.path)})
     compiled, value = json.loads(done.stdout)
-    assert hasattr(engine.checkpoint, "py_func") and not compiled
+    assert hasattr(driver.checkpoint, "py_func") and not compiled
     return value
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import costbandits as cb
-from costbandits.engine import loops
+from costbandits.engine.run import Run
 
 BIG = 10**400
 # Never right where a number, an array of numbers, a whole number, a text ... is wanted.
@@ -168,9 +168,9 @@ def refused(function, arguments):
 
 
 def test_a_thousand_wrong_arguments_are_refused_in_one_sentence(monkeypatch):
-    def played(*_):
+    def played(*_, **__):
         raise AssertionError("is played")
-    monkeypatch.setattr(loops.Run, "play", played)
+    monkeypatch.setattr(Run, "play", played)
     assert len(CASES) >= 1000 and refused(cb.simulate, STUDY) == "AssertionError: is played"
     faults = [f"{function.__name__}({name}={value!r:.60}) {fault}" for function, arguments, name, value in CASES
               if (fault := refused(function, {**arguments, name: value}))]

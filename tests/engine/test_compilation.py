@@ -12,19 +12,25 @@ import numpy as np
 import pytest
 
 import costbandits as cb
-from costbandits.engine import compilation, search
-from costbandits.engine.loops import INDEX, by_blocks, lower_of, no_lower
+from costbandits.engine import compilation
+from costbandits.engine.plain import INDEX
+from costbandits.fast import search
+from costbandits.fast.indices import by_blocks
+from costbandits.fast.lower import lower_of, no_lower
 from costbandits.policies.classics import c_ucb, m_ucb
 
 LIBRARY = Path(cb.__file__).parent
 TOY = """
 import numba as nb
 
-from costbandits.engine.loops import DONE, INDEX, add_up, kernel
-from costbandits.engine.search import with_slack
+from costbandits.engine.compilation import compiled_for
+from costbandits.engine.driver import DONE, add_up
+from costbandits.engine.plain import INDEX
+from costbandits.engine.state import TYPES
+from costbandits.fast.search import with_slack
 
 
-@kernel(nb.types.FunctionType(INDEX), nb.float64[::1], nb.float64[::1])
+@compiled_for(nb.int64(nb.types.FunctionType(INDEX), nb.float64[::1], nb.float64[::1], *TYPES))
 def loop(index, constant, params, outcomes, state, record, limits):
     add_up(state)
     state.now.reward += with_slack(index(9, 2, 1.0, 0.5, 1.0, 0.25, constant[0], params))
@@ -38,12 +44,12 @@ with warnings.catch_warnings(record=True) as told:
     import numpy as np
     import costbandits as cb
     from costbandits import toy
-    from costbandits.engine import compilation, loops, stacks
+    from costbandits.engine import compilation, driver, run, stacks
 
     made = compilation.around(toy.loop, cb.{policy}.rule)
-    run = loops.Run(stacks.Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]), 0, 0, [0]), [1.0], 10)
-    assert made(np.zeros(1), np.empty(0), run.outcomes, run.state, run.record, run.limits) == loops.DONE
-hits = [sum(each.stats.cache_hits.values()) for each in (made.compiled, loops.add_up)]
+    run = run.Run(stacks.Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]), 0, 0, [0]), [1.0], 10)
+    assert made(np.zeros(1), np.empty(0), run.outcomes, run.state, run.record, run.limits) == driver.DONE
+hits = [sum(each.stats.cache_hits.values()) for each in (made.compiled, driver.add_up)]
 print(*hits, run.state.now.reward, [str(each.message) for each in told])
 """
 
@@ -75,7 +81,7 @@ def test_a_clone_finds_what_another_has_compiled(tmp_path):
         os.utime(path, (1e9, 1e9))
     assert start(two, **kept) == ((1, 0), told)
     assert start(two, policy="CUCB", **kept)[0] == (0, 1)           # another rule: the loop is new, what it calls not
-    search = two / "costbandits/engine/search.py"
+    search = two / "costbandits/fast/search.py"
     search.write_text(search.read_text().replace("SLACK = 1e-12", "SLACK = 2e-12"))
     assert start(two, **kept)[0] == (0, 1)
     assert start(one, **kept) == ((1, 0), told)  # they do not stand in each other's way
@@ -152,7 +158,7 @@ def typed(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 def test_a_rule_is_compiled_into_a_loop_once():
     def around(rule, lower=None):
-        return compilation.around(by_blocks, rule, lower or lower_of(rule))
+        return by_blocks(rule, lower or lower_of(rule))
 
     assert around(c_ucb) is around(c_ucb)
     assert around(c_ucb) is not around(m_ucb) and around(c_ucb) is not around(c_ucb, no_lower)
@@ -161,10 +167,17 @@ def test_a_rule_is_compiled_into_a_loop_once():
             assert INDEX.args in compilation.ready(m_ucb, INDEX).overloads
 
 
+def test_a_loop_made_around_a_typed_rule_is_named_for_it():
+    """So it is among the files of which only the newest are kept, however deep in the loop's steps the rule is."""
+    names = [by_blocks(rule, lower).py_func.__qualname__ for rule, lower in (
+        (typed, lower_of(typed)), (typed, no_lower), (c_ucb, lower_of(typed)), (c_ucb, lower_of(c_ucb)))]
+    assert [name.startswith(f"{compilation.TYPED}_") for name in names] == [True, True, True, False]
+
+
 TYPED = """
 import costbandits as cb
 from numba import njit
-from costbandits.engine import compilation, search
+from costbandits.engine import compilation
 FACTOR = {factor}
 
 @njit

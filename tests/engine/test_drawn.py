@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import costbandits as cb
+from costbandits import fast
 from costbandits.engine import trees
-from costbandits.engine.loops import Run
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.policies.base import Problem
 
@@ -32,7 +33,7 @@ def played(instance, rounds):
     stop = cb.Horizon(rounds)
     largest, *limits = stop.limits(bandit)
     run = Run(Stacks(bandit, 0, 0, range(ARMS)), stop.due(np.ones(1)), 2**62, largest, *limits, stop.ends(np.ones(1)))
-    policy.play(run, Problem.of(bandit, stop, np.arange(ARMS)), np.random.default_rng(0))
+    fast.play(policy, run, Problem.of(bandit, stop, np.arange(ARMS)), np.random.default_rng(0))
     return run, policy
 
 
@@ -40,7 +41,7 @@ def needed(run, policy, arm):
     """Blocks that were split and leaves that were opened, as (first pull, pulls), if nothing was drawn in vain."""
     many = int(policy.params[1])
     arms, n = policy.params[2:2 + 2 * many].reshape(many, 2).astype(int).T
-    ends = np.unique(np.r_[0, 1, n[arms == arm], run.state.n[arm]])
+    ends = np.unique(np.r_[0, 1, n[arms == arm], run.state.arms.n[arm]])
     split, opened = set(), set()
     for first, size in zip(ends[:-1].tolist(), np.diff(ends).tolist(), strict=True):
         if size < trees.LEAF:
@@ -67,10 +68,10 @@ def in_memory(run, arm, column):
 @pytest.mark.parametrize("instance", range(3))
 def test_nothing_is_drawn_that_no_decision_needs(instance):
     run, policy = played(instance, 10**6)
-    arm = int(run.state.n.argmax())
+    arm = int(run.state.arms.n.argmax())
     split, opened = needed(run, policy, arm)
     nodes, leaves = in_memory(run, arm, trees.NODE), in_memory(run, arm, trees.LEFT)
     assert nodes and leaves
     assert nodes <= split
     assert leaves <= opened
-    assert trees.LEAF * len(opened) < 0.9 * run.state.n[arm]        # the others were never opened
+    assert trees.LEAF * len(opened) < 0.9 * run.state.arms.n[arm]        # the others were never opened

@@ -1,5 +1,4 @@
-"""The kernels: the lazy scan pulls what the full scan pulls, and what stops a run."""
-
+"""The engine: the lazy scan pulls what the full scan pulls, and what stops a run."""
 
 import numpy as np
 import pytest
@@ -8,8 +7,10 @@ from hypothesis import strategies as st
 from reference import FAMILIES, INDICES, INSTANCE, ORDER, run, same_record, stream
 
 import costbandits as cb
-from costbandits.engine import loops as engine
+from costbandits import fast
 from costbandits.engine import stacks
+from costbandits.engine.driver import DONE
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.policies.base import Problem
 from costbandits.studies import study
@@ -19,8 +20,8 @@ SHARES = np.arange(1, 41) / 40
 
 def same_runs(policy, bandit, marks, seed=0):
     """Whether lazy and full scan agree in everything they note at every checkpoint."""
-    lazy, full = (run(policy, bandit, marks, seed, lazy=lazy) for lazy in (True, False))
-    assert lazy[0] == full[0] == engine.DONE
+    lazy, full = (run(policy, bandit, marks, seed, fast=way) for way in (True, False))
+    assert lazy[0] == full[0] == DONE
     return same_record(lazy[1], full[1])
 
 
@@ -89,11 +90,11 @@ def test_a_broken_promise_is_caught_where_it_made_no_difference():
     honest = cb.simulate({"honest": policy_of(SLOWLY_FADING)}, **study).pulls[0, 0, -1]
     order = stream(0, 0, ORDER).permutation(5)
     bandit = cb.instances.bernoulli(5)(stream(0, 0, INSTANCE))
-    run = engine.Run(Stacks(bandit, 0, 0, order), 300 * SHARES, 10**6)
-    policy_of(SLOWLY_FADING).play(run, Problem.of(bandit, cb.Budget(300), order), None, lazy=True)
-    assert np.array_equal(run.state.n, honest[order])
+    run, hasty = Run(Stacks(bandit, 0, 0, order), 300 * SHARES, 10**6), policy_of(SLOWLY_FADING, monotone=True)
+    fast.play(hasty, run, Problem.of(bandit, cb.Budget(300), order), None)
+    assert np.array_equal(run.state.arms.n, honest[order])
     with pytest.raises(ValueError, match=r"monotone = True: at round \d+ its index decreases while the arm rests"):
-        cb.simulate({"hasty": policy_of(SLOWLY_FADING, monotone=True)}, **study)
+        cb.simulate({"hasty": hasty}, **study)
 
 
 @cb.index
@@ -121,17 +122,17 @@ def test_an_index_is_not_asked_for_rounds_after_the_last(shape):
 @pytest.mark.slow
 def test_an_index_may_be_minus_infinity(lazy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Constant(1.0)] * 3)
-    status, table, _ = run(policy_of(HOPELESS, 4), bandit, 30, lazy=lazy)
+    status, table, _ = run(policy_of(HOPELESS, 4, monotone=True), bandit, 30, fast=lazy)
     # Five pulls each, then all are alike and the first position is pulled for good.
-    assert status == engine.DONE and table.state.n.tolist() == [20, 5, 5]
+    assert status == DONE and table.state.arms.n.tolist() == [20, 5, 5]
 
 
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.slow
 def test_a_tie_goes_to_the_lowest_position(lazy):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 4, [cb.Constant(1.0)] * 4)
-    policy = policy_of(LEVEL, prepare=lambda problem: [0.0, 1.0, 1.0, 0.5])
-    assert run(policy, bandit, 50, lazy=lazy)[1].state.n.tolist() == [1, 47, 1, 1]
+    policy = policy_of(LEVEL, prepare=lambda problem: [0.0, 1.0, 1.0, 0.5], monotone=True)
+    assert run(policy, bandit, 50, fast=lazy)[1].state.arms.n.tolist() == [1, 47, 1, 1]
 
 
 @cb.choose
@@ -191,6 +192,8 @@ def test_a_run_without_end_says_why_its_rounds_take_time(monkeypatch):
     assert told(cb.MUCB(), beta).startswith("2,000 rounds; max_rounds allows more (rounds are played one by one, for ")
     assert told(cb.BGreedy(), cb.Constant(-1), max_rounds=99).endswith("for some outcomes are below 0)")
     assert told(cb.ChoosePolicy(asleep), half, max_rounds=99).endswith("ChoosePolicy does not pull in blocks)")
+    assert told(cb.MUCB(), half, max_rounds=99, fast=False).endswith("one by one, for MUCB is played by its definition)")
+    assert told(cb.MUCB(), half, fast=False).startswith("2,000 rounds; max_rounds allows more (rounds are played one by")
 
 
 def test_the_longest_run_allowed():

@@ -1,6 +1,5 @@
 """The rules and kernels are plain Python too: not compiled they play the identical trajectories."""
 
-
 import pytest
 from pins import my_choice, my_index
 from reference import POLICIES, bits, digest, in_plain_python, small_study
@@ -28,21 +27,17 @@ class Own:
         return 0.8 + 0.2 * rng.random(size)
 
 
-def literally(policy, **given):
-    """A policy's rule, round by round, where it has a loop of its own."""
-    return cb.ChoosePolicy(type(policy).rule, policy.parameters, prepare=policy.prepare, **given)
-
-
 def long_runs():
-    """Digests of runs in which a clear leader is pulled by blocks: of whole outcomes, fractions, a law of one's own."""
+    """Digests of runs in which a clear leader is pulled by blocks: of whole outcomes, fractions, a law of one's own.
+
+    And of short ones by the definitions.
+    """
     some, coins = cb.Discrete((0, 0.5, 1), (0.05, 0.1, 0.85)), [cb.Bernoulli(0.9), cb.Bernoulli(0.2)]
     known, random = [cb.Constant(1.0)] * 2, [cb.Discrete((0.5, 1), (0.5, 0.5))] * 2
     apart = [cb.Bernoulli(0.9), cb.Bernoulli(0.1)]
     greedy, first = cb.EpsilonGreedy(5, 0.1), cb.EpsilonFirst(0.1)
     games = {cb.HardBudget(4000): (known, [cb.KnownCostTS(), cb.KLUCB(), cb.KUBE(), first]),
-             cb.HardBudget(40): (known, [literally(first, memory=lambda K: K + 3)]),
              cb.HardBudget(20_000): (known, [cb.KnownCostTS()]),
-             cb.Budget(40): (random, [literally(cb.BGreedy()), literally(greedy)]),
              cb.Budget(20_000): (random, [cb.BTS(), cb.KLUCBSC()]),
              cb.Budget(4000): (random, [cb.BGreedy(), greedy, cb.OmegaUCB(0.25), cb.MUCB()]),
              cb.AnytimeBudget(0.5, 3000): (apart, [
@@ -51,7 +46,11 @@ def long_runs():
                  cb.OnePhaseSkip()]),
              cb.Horizon(500): (random, [cb.CSTS(0.2, costs="unknown", naive=True), cb.CSUCB(0.2, "unknown")]),
              cb.Horizon(4000): (known, [cb.CSTS(0.2), cb.CSTS(0.2, "gaussian"), cb.CSUCB(0.2), cb.CSElimination(0.2)])}
-    runs = [cb.simulate({"p": policy}, cb.Bandit([best, coins[1]], costs), stop, 1, seed=3, checkpoints=2)
+    by_definition = {cb.HardBudget(40): (known, [first, cb.KUBE(), cb.KnownCostTS()]),
+                     cb.Budget(40): (random, [cb.BGreedy(), greedy, cb.BTS()]),
+                     cb.Horizon(40): (known, [cb.CSTS(0.2), cb.CSTS(0.2, "gaussian")])}
+    runs = [cb.simulate({"p": policy}, cb.Bandit([best, coins[1]], costs), stop, 1, seed=3, checkpoints=2, fast=fast)
+            for fast, games in ((True, games), (False, by_definition))
             for stop, (costs, policies) in games.items() for policy in policies for best in (coins[0], some, Own())]
     return [digest(each.pulls, each.rounds, each.spent, each.reward) for each in runs]
 

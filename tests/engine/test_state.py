@@ -1,15 +1,32 @@
-"""The named state of loops reads and writes the same with and without compilation."""
+"""The named state of the driver reads and writes the same with and without compilation."""
+
+import importlib
+import pkgutil
 
 import numba as nb
 import numpy as np
 import pytest
 
-from costbandits.engine.search import ARM, NODE, SEARCH
+import costbandits as cb
 from costbandits.engine.state import NOW, new_record
-from costbandits.policies import cost_subsidy, suak, subsidy_repairs, thompson
 
-RECORDS = {"NOW": NOW, "SEARCH": SEARCH, "NODE": NODE, "ARM": ARM, "SUAK": suak.MEMORY, "SPELL": cost_subsidy.SPELL,
-           "LOOK": subsidy_repairs.LOOK, "RACE": thompson.RACE, "USS": suak.LAST}
+
+def records():
+    """Every type of record in the library, by its module and name."""
+    for room in ("engine", "policies", "fast"):
+        package = importlib.import_module(f"{cb.__name__}.{room}")
+        for part in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            for name, kind in vars(importlib.import_module(part.name)).items():
+                if isinstance(kind, np.dtype) and kind.names:
+                    yield f"{part.name.partition('.')[2]}.{name}", kind
+
+
+RECORDS = dict(records())
+
+
+def test_the_records_are_found():
+    assert {"engine.state.NOW", "engine.thinning.CLOCK", "fast.search.SEARCH", "fast.search.NODE", "fast.search.ARM",
+            "fast.thompson.RACE", "policies.suak.ACCOUNT", "policies.suak.LAST"} <= set(RECORDS)
 
 
 @pytest.mark.parametrize("name", RECORDS)

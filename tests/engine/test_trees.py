@@ -15,10 +15,10 @@ from test_counts import fits
 import costbandits as cb
 from costbandits.engine import stacks, trees
 from costbandits.engine.compilation import compiled_for
-from costbandits.engine.loops import pull
+from costbandits.engine.driver import pull_once
 from costbandits.engine.stacks import Stacks
-from costbandits.engine.state import NOW, State, new_record
-from costbandits.engine.trees import LEAF, block, read_on, settle, skip, total
+from costbandits.engine.state import Arms
+from costbandits.engine.trees import LEAF, block, read_on, skip, total
 
 LEVEL = 1e-6
 FIVE = cb.Discrete([0.1, 0.7, 0.3, 1.0, 0.0], [0.05, 0.4, 0.15, 0.3, 0.1])
@@ -31,13 +31,13 @@ N = 2**13                   # outcomes of an arm that are compared
 
 
 @compiled_for()
-def play(script, found, blocks, n, sums, outcomes):
+def play(script, found, blocks, arms, outcomes):
     """Do as the rows (arm, size, whole) of a script say, and tell what was seen.
 
     Where an arm is at a leaf's border, and `whole` is set, the next block of up to `size` outcomes is pulled at once;
     else `size` outcomes one by one.
     """
-    pool, at, filled, arms, laws, _, counts, _, _ = outcomes
+    n, filled = arms.n, outcomes.filled
     for row in range(len(script)):
         k, size, whole = script[row]
         if n[k] + size > found.shape[1]:
@@ -47,15 +47,11 @@ def play(script, found, blocks, n, sums, outcomes):
             size = block(k, first, size, outcomes)
             blocks[row, 0], blocks[row, 1] = first, size
             blocks[row, 2], blocks[row, 3] = total(k, 0, outcomes), total(k, 1, outcomes)
-            skip(k, n, sums, outcomes)
+            skip(k, arms, outcomes)
         else:
             for _ in range(size):
-                if n[k] == filled[k]:
-                    read_on(k, n, sums, outcomes)
                 i = n[k]
-                found[k, i, 0], found[k, i, 1] = pull(k, n, sums, pool, at)
-                if n[k] == filled[k]:
-                    settle(k, sums, arms, laws, counts)
+                found[k, i, 0], found[k, i, 1] = pull_once(k, arms, outcomes)
 
 
 class Reader:
@@ -64,14 +60,19 @@ class Reader:
     def __init__(self, stacks):
         K = len(stacks.laws)
         self.outcomes, self.found = stacks.outcomes(), np.full((K, N, 2), np.nan)
-        self.n, self.sums, self.blocks = np.zeros(K, np.int64), np.zeros((4, K)), []
+        self.arms, self.blocks = Arms.of(K), []
 
     def play(self, script):
         script = np.array(script, np.int64).reshape(-1, 3)
         told = np.zeros((len(script), 4))
-        play(script, self.found, told, self.n, self.sums, self.outcomes)
+        play(script, self.found, told, self.arms, self.outcomes)
         self.blocks += [(k, *row) for (k, _, _), row in zip(script.tolist(), told.tolist(), strict=True) if row[1] > 0]
         return self
+
+    @property
+    def sums(self):
+        """Of rewards, costs, and their squares; of shape (4, K)."""
+        return np.array(self.arms[1:])
 
 
 def settled(law, values):
@@ -100,7 +101,7 @@ def check(reader, truth, bandit=ARMS):
         first, size, laws = int(first), int(size), (bandit.rewards[k], bandit.costs[k])
         assert size & (size - 1) == 0 and first % size == 0 and (first & (first - 1) == 0 or size < first)
         assert totals == [settled(law, truth[k, first:first + size, c])[0] for c, law in enumerate(laws)]
-    for k, n in enumerate(reader.n.tolist()):
+    for k, n in enumerate(reader.arms.n.tolist()):
         (r, rr), (c, cc) = (sums_of(law, truth[k, :n, column])
                             for column, law in enumerate((bandit.rewards[k], bandit.costs[k])))
         assert reader.sums[:, k].tolist() == [r, c, rr, cc]
@@ -149,7 +150,7 @@ def test_a_leaf_stays_while_it_is_read(truth, slots):
     made = Stacks(ARMS, 0, 0, range(ARMS.K), slots)
     for _ in range(2):
         reader = Reader(made).play(rows)
-        assert reader.n.tolist() == [300] * ARMS.K
+        assert reader.arms.n.tolist() == [300] * ARMS.K
         check(reader, truth)
 
 
@@ -171,8 +172,8 @@ def test_sums_do_not_depend_on_how_pulls_were_cut(truth):
             reader = Reader(Stacks(ARMS, 0, 0, range(ARMS.K)))
             for row in rows:
                 reader.play(row)
-            while (reader.n[COUNTED] < n).any():
-                reader.play([(k, n - reader.n[k], True) for k in COUNTED])
+            while (reader.arms.n[COUNTED] < n).any():
+                reader.play([(k, n - reader.arms.n[k], True) for k in COUNTED])
             check(reader, truth)
             found.append(reader.sums.tobytes())
         assert len(set(found)) == 1
@@ -185,33 +186,34 @@ def test_sums_do_not_depend_on_how_pulls_were_cut(truth):
 @compiled_for()
 def walk(keys, first, sizes, found, outcomes):
     """For each key the counts in blocks that follow each other from outcome `first` on, of up to `sizes`."""
-    _, _, _, arms, _, level, counts, kept, random = outcomes
+    _, _, _, table, _, level, counts, kept, random = outcomes
     for i in range(len(keys)):
         random[4] = keys[i]
         kept[:, trees.NODE] = kept[:, trees.LEFT] = 0
-        for k in range(len(arms)):
+        for k in range(len(table)):
             n, level[k, 0] = first, 0
             for j in range(len(sizes)):
                 size = block(k, n, sizes[j], outcomes)
                 for column in range(2):
-                    for v in range(arms[k, trees.KIND + column]):
+                    for v in range(table[k, trees.KIND + column]):
                         found[i, k, column, j, v] = counts[k, column, level[k, 0], v]
                 n += size
                 level[k, 0] -= 1
 
 
 @compiled_for()
-def leaves(keys, leaf, out, n, sums, outcomes):
+def leaves(keys, leaf, out, arms, outcomes):
     """For each key the rewards and costs of the leaves before and after a border, one after the other."""
-    pool, at, filled, arms, _, level, _, kept, random = outcomes
+    pool, at, filled, _, _, level, _, kept, random = outcomes
+    n = arms.n
     for i in range(len(keys)):
         random[4] = keys[i]
         kept[:, trees.NODE] = kept[:, trees.LEFT] = 0
         level[:, 0] = 0
-        for k in range(len(arms)):
+        for k in range(n.size):
             n[k] = filled[k] = leaf * LEAF
             for part in range(2):
-                read_on(k, n, sums, outcomes)
+                read_on(k, arms, outcomes)
                 out[i, k, part * LEAF:(part + 1) * LEAF] = pool[at[k] + n[k]:at[k] + filled[k]]
                 n[k] = filled[k]
 
@@ -342,11 +344,11 @@ def test_the_far_end():
     counts, found = np.zeros((1, 2, 2, 55, 5), np.int64), np.zeros((2, 2, 2 * LEAF, 2))
     walk(outcomes.random[4:], 2**60, np.array([*sizes, LEAF]), counts, outcomes)
     assert 2**60 + sum(sizes) + LEAF == 2**61 and (counts.sum(axis=-1) == [*sizes, LEAF]).all()
-    n, sums = np.zeros(2, np.int64), np.zeros((4, 2))
+    arms = Arms.of(2)
     for i in range(2):
-        leaves(outcomes.random[4:].copy(), 2**61 // LEAF, found[i:i + 1], n, sums, made.outcomes())
+        leaves(outcomes.random[4:].copy(), 2**61 // LEAF, found[i:i + 1], arms, made.outcomes())
     assert np.array_equal(found[0], found[1]) and set(found[0, :, :, 0].ravel()) == {0.0, 1.0}
-    assert n.tolist() == [2**61 + 2 * LEAF] * 2 and not outcomes.kept[:, [trees.NODE, trees.LEFT]].any()
+    assert arms.n.tolist() == [2**61 + 2 * LEAF] * 2 and not outcomes.kept[:, [trees.NODE, trees.LEFT]].any()
 
 
 @pytest.mark.slow
@@ -356,7 +358,7 @@ def test_a_leaf_is_a_random_arrangement(leaf):
     rare = cb.Bandit([cb.Bernoulli(1 / 64)], [cb.Discrete([0, 1, 2, 3, 4], FIVE.probabilities)])
     keys, level = 20_000, LEVEL / 4 / 8
     found, made = np.zeros((keys, 1, 2 * LEAF, 2)), Stacks(rare, 0, 0, [0], 1)
-    leaves(np.arange(keys, dtype=np.uint64), leaf, found, np.zeros(1, np.int64), np.zeros((4, 1)), made.outcomes())
+    leaves(np.arange(keys, dtype=np.uint64), leaf, found, Arms.of(1), made.outcomes())
     rewards, costs = found[:, 0, :, 0], found[:, 0, :, 1].astype(int)
     for part in (rewards[:, :LEAF], rewards[:, LEAF:]):
         single, double = part[part.sum(axis=1) == 1], part[part.sum(axis=1) == 2]
@@ -435,14 +437,14 @@ def test_runs_on_typed_outcomes():
     """A run leaves its loop to sample; by blocks and in full, with few slots and many, it is the same."""
     shares = 800 * np.arange(1, 41) / 40
     for policy in (cb.OmegaUCB(), cb.BTS()):
-        found = [run(policy, OWN, shares, stacks=Stacks(OWN, 0, 0, range(4), slots), **options)
-                 for slots in (1, 64) for options in ({}, {"lazy": False})[:1 + isinstance(policy, cb.OmegaUCB)]]
+        found = [run(policy, OWN, shares, stacks=Stacks(OWN, 0, 0, range(4), slots), fast=fast)
+                 for slots in (1, 64) for fast in (True, False)[:1 + isinstance(policy, cb.OmegaUCB)]]
         for status, table, _ in found:
             assert status == found[0][0] and same_record(table, found[0][1])
-        state = found[0][1].state
-        for k, n in enumerate(state.n.tolist()):
-            pairs = found[0][1].stacks.pairs(k, n)
-            assert state.sums[:, k] == pytest.approx(np.hstack([pairs, pairs**2]).sum(axis=0), rel=1e-12)
+        n, *sums = found[0][1].state.arms
+        for k in range(OWN.K):
+            pairs = found[0][1].stacks.pairs(k, int(n[k]))
+            assert np.array(sums)[:, k] == pytest.approx(np.hstack([pairs, pairs**2]).sum(axis=0), rel=1e-12)
 
 
 # --- plain Python
@@ -457,9 +459,8 @@ def everything():
                          for k in range(ARMS.K)])
             parts += [reader.found, reader.sums, np.array(reader.blocks)]
         parts += [counts_of(SPLIT, range(2), 2**50, [2**45, 2**12, 64], 5)]
-        state = State(np.zeros(4, np.int64), np.zeros((4, 4)), new_record(NOW))
         made = Stacks(OWN, 7, 8, range(4))
-        made.read_on(made.outcomes(), state)
+        made.read_on(made.outcomes(), Arms.of(4))
         return digest(*parts, made.pairs(0, 300), made.pairs(3, 300))
 
 

@@ -9,8 +9,9 @@ import pytest
 from reference import FAMILIES, INDICES, POLICIES, bits, outcomes, run, small_study
 
 import costbandits as cb
-from costbandits.engine import loops as engine
 from costbandits.engine import stacks, stops
+from costbandits.engine.driver import DONE, LAST_ROUND
+from costbandits.engine.run import Run
 from costbandits.studies import study
 
 FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
@@ -65,10 +66,10 @@ def test_the_last_pull_is_the_one_that_crosses_the_budget(studies, label):
     for runs in studies.values():
         rounds, total = int(runs.rounds[runs.index(label), 0, -1]), runs.stops[0].total
         status, table, _ = run(POLICIES[label], runs.bandits[0], total, max_rounds=rounds - 1)
-        assert status == engine.LAST_ROUND and table.state.now.spent < total
+        assert status == LAST_ROUND and table.state.now.spent < total
         status, table, order = run(POLICIES[label], runs.bandits[0], total, max_rounds=rounds)
-        assert status == engine.DONE and table.state.now.spent >= total
-        assert runs.pulls[runs.index(label), 0, -1, order].tolist() == table.state.n.tolist()
+        assert status == DONE and table.state.now.spent >= total
+        assert runs.pulls[runs.index(label), 0, -1, order].tolist() == table.state.arms.n.tolist()
 
 
 def test_arms_are_reported_in_the_bandits_order():
@@ -301,9 +302,10 @@ HALF = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Bernoulli(0.5)] * 3)
     ({"n_jobs": "two"}, "n_jobs = 'two': must be a whole number"),
     ({"reduce": "regret"}, "reduce = 'regret': must be a function"),
     ({"shuffle": 0}, "shuffle = 0: must be True or False"),
+    ({"fast": 0}, "fast = 0: must be True or False"),
 ])
 def test_bad_arguments(change, message, monkeypatch):
-    monkeypatch.setattr(engine.Run, "play", None)          # nothing is played
+    monkeypatch.setattr(Run, "play", None)          # nothing is played
     with pytest.raises(ValueError, match=message):
         cb.simulate(**{"policies": {"m": cb.MUCB()}, "bandits": HALF, "stop": cb.Budget(10), **change})
 
@@ -321,13 +323,13 @@ def the_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, r
     ({"prepare": lambda problem: None}, r"prepare\(problem\) = None: must be a sequence of numbers"),
     ({"prepare": lambda: 1}, "prepare = function <lambda>: must take one argument, the Problem")])
 def test_what_a_policy_is_given_is_tried_before_anything_is_played(given, message, monkeypatch):
-    monkeypatch.setattr(engine.Run, "play", None)
+    monkeypatch.setattr(Run, "play", None)
     with pytest.raises(ValueError, match=message):
         cb.simulate({"m": cb.MUCB(), "mine": cb.ChoosePolicy(the_first, **given)}, HALF, cb.Budget(10))
 
 
 def test_a_policy_that_cannot_play_here_is_refused_before_the_others_have_played(monkeypatch):
-    monkeypatch.setattr(engine.Run, "play", None)
+    monkeypatch.setattr(Run, "play", None)
     costs = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.3), cb.Constant(0.4)])
     for policy in (cb.EpsilonGreedy(1, 0.5), cb.BGreedy(), cb.BTS()):
         with pytest.raises(ValueError, match="may draw an arm that is not affordable any more"):

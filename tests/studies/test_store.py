@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import costbandits as cb
+from costbandits import fast
 from costbandits.studies.simulate import Study
 from costbandits.studies.store import Store
 
@@ -79,6 +80,18 @@ def test_another_seed_is_another_result_on_the_same_bandit(path, played):
     for seed in (3, 4):
         cb.simulate(POLICIES, **{**STUDY, "bandits": bandit, "seed": seed}, store=path)
     assert len(played) == 10
+
+
+def test_what_a_definition_plays_is_filed_apart_where_only_its_law_is_the_same(path, played):
+    """The very pulls of a kernel are found again; those of its law alone are not."""
+    assert [fast.kernel_of(policy).same for policy in POLICIES.values()] == ["pulls", "law"]
+    quick = cb.simulate(POLICIES, **STUDY, store=path)
+    played.clear()
+    slow = cb.simulate(POLICIES, **STUDY, store=path, fast=False)
+    assert played == [(r, ["BTS"]) for r in range(5)]
+    assert same(slow, cb.simulate(POLICIES, **STUDY, fast=False)) and not same(slow, quick)
+    played.clear()
+    assert same(quick, cb.simulate(POLICIES, **STUDY, store=path)) and played == []
 
 
 def test_a_run_that_is_not_allowed_its_rounds_is_not_looked_up(path, played):

@@ -49,6 +49,10 @@ def _bare(context, builder, kind, value):
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         array.parent = cgutils.get_null_value(array.parent.type)
         return array._getvalue()
+    if kind == T.npy_rng:
+        generator = cgutils.create_struct_proxy(kind)(context, builder, value)
+        generator.meminfo = cgutils.get_null_value(generator.meminfo.type)
+        return generator._getvalue()
     if isinstance(kind, T.BaseTuple):
         parts = [_bare(context, builder, part, builder.extract_value(value, i)) for i, part in enumerate(kind.types)]
         return context.make_tuple(builder, kind, parts)
@@ -67,7 +71,7 @@ if nb.config.DISABLE_JIT:
 
 @step
 def lent(things):
-    """The same array or nested tuple, its arrays without reference counts: its owner must outlive it.
+    """The same array, generator or nested tuple, without reference counts: its owner must outlive it.
 
     To count them at each call of a compiled function takes as long as ten indices.
     """
@@ -230,8 +234,8 @@ def end_run(t, state, record):
 @compiled_for()
 def drive(choose, advance, learn, own, rng, outcomes, state, record, limits):
     """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
-    own, outcomes, limits, arms, now = lent(own), lent(outcomes), lent(limits), lent(state.arms), state.now
-    n, filled, K = arms.n, outcomes.filled, arms.n.size
+    own, outcomes, limits, arms, rng = lent(own), lent(outcomes), lent(limits), lent(state.arms), lent(rng)
+    n, filled, K, now = arms.n, outcomes.filled, arms.n.size, state.now
     last, max_cost, ceiling, rate, pause = limits
     status, arm, t, spent, collected = RUNNING, 0, now.rounds, now.spent, now.reward
     while status == RUNNING:

@@ -222,9 +222,11 @@ def cs_bounds(policy: CSUCB | CSETC, run: Run, problem: Problem, rng: object) ->
 @functools.cache
 def by_spells(rule: Callable) -> Callable:
     """The loop around the rule of a policy that keeps to an arm for a spell, and may explore before that."""
+    inlined = step(getattr(rule, "py_func", rule))      # to hand over all arrays takes as long as the rule
+
     @step
     def ask(t, money, own, arms, limits, rng):
-        arm = rule(t + 1, money.spent, arms, own.told, (), own.notes, rng)
+        arm = inlined(t + 1, money.spent, arms, own.told, (), own.notes, rng)
         until = arms.n.size * own.told.sweeps if explores(t, own, arms) else own.notes.spell.until
         return arm, min(until, limits.last_round) - t
 

@@ -1,23 +1,25 @@
 """Blocks of pulls change nothing: pull for pull a run by blocks is the full scan's, on the same stacks."""
 
 import math
-from dataclasses import dataclass
 
 import numba as nb
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import types as T
 from reference import FAMILIES, INDICES, INSTANCE, stream
 
 import costbandits as cb
-from costbandits.engine import loops as engine
+from costbandits import fast as kernels
 from costbandits.engine.compilation import compiled_for
-from costbandits.engine.loops import INDEX, LOWER, SLACK, pull_many
+from costbandits.engine.driver import DONE, LAST_ROUND, pull_many
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
+from costbandits.engine.state import Arm, Arms, Money
+from costbandits.fast.lower import lower_bound, lower_for
+from costbandits.fast.search import SLACK
 from costbandits.policies.base import Problem
-from costbandits.studies.study import FURTHEST, PATIENCE, Study
+from costbandits.studies.study import FURTHEST, PATIENCE, PROBED, Study
 
 RULES = {**INDICES, "UCB1": cb.UCB1(), "Budget-UCB": cb.BudgetUCB(0.125), "UCB-BV1": cb.UCBBV1(0.125, 0.01),
          "vUCB-BV1": cb.VUCBBV1(0.125, 0.1), "UCB1, costs": cb.FractionalKUBE(),
@@ -30,26 +32,26 @@ class Typed(cb.Bernoulli):
     """A subclass may sample as it likes: its outcomes are drawn in Python."""
 
 
-def play(policy, bandit, due, ends=None, limits=NO_LIMITS, seed=0, slots=64, rounds=10**9, stacks=None, **options):
+def play(policy, bandit, due, ends=None, limits=NO_LIMITS, seed=0, slots=64, rounds=10**9, stacks=None, fast=True):
     """A run below `simulate`, its arms in the bandit's order; what it is and how it ended."""
     K = bandit.K
-    run = engine.Run(stacks or Stacks(bandit, seed, 0, range(K), slots), due, rounds, *limits, ends)
+    run = Run(stacks or Stacks(bandit, seed, 0, range(K), slots), due, rounds, *limits, ends)
     problem = Problem(K, bandit.cost_means, np.inf, known_costs=True, hard=limits is not NO_LIMITS)
-    return run, policy.play(run, problem, None, **options)
+    return run, kernels.play(policy, run, problem, None, fast)
 
 
 def same(one, two):
     """Whether two runs are the same to the last bit, at all checkpoints and in the end."""
-    return (one.state.n.tolist() == two.state.n.tolist() and one.state.sums.tobytes() == two.state.sums.tobytes()
+    return (all(a.tobytes() == b.tobytes() for a, b in zip(one.state.arms, two.state.arms, strict=True))
             and all(np.array_equal(*pair) for pair in zip(one.record, two.record, strict=True)))
 
 
 def agree(policy, bandit, due, ends=None, **options):
     """Whether a run by blocks and the full scan, on the same stacks, are the same."""
     options["stacks"] = Stacks(bandit, options.pop("seed", 0), 0, range(bandit.K), 64)
-    (lazy, status), (full, ended) = (play(policy, bandit, due, ends, lazy=lazy, **options) for lazy in (True, False))
-    assert status == ended and status in (engine.DONE, engine.LAST_ROUND)
-    return same(lazy, full)
+    (blocks, status), (full, ended) = (play(policy, bandit, due, ends, fast=fast, **options) for fast in (True, False))
+    assert status == ended and status in (DONE, LAST_ROUND)
+    return same(blocks, full)
 
 
 def never(ends):
@@ -145,13 +147,13 @@ def test_a_run_cut_anywhere_is_the_same(rule, laws):
         some[0] = (Typed(0.75), B(0.5))
     bandit, due = cb.Bandit(*zip(*some, strict=True)), np.array([63.0, 64.0, 65.0, 320.0, 1500.0])
     whole, status = play(RULES[rule], bandit, due)
-    assert status == engine.DONE
+    assert status == DONE
     for step in (1, 7, 64, 500):
         cut, status = play(RULES[rule], bandit, due, rounds=step)
-        while status == engine.LAST_ROUND:
+        while status == LAST_ROUND:
             cut.max_rounds += step
-            status = RULES[rule].play(cut, Problem(3, bandit.cost_means, np.inf, True), None)
-        assert status == engine.DONE and same(whole, cut)
+            status = kernels.play(RULES[rule], cut, Problem(3, bandit.cost_means, np.inf, True), None)
+        assert status == DONE and same(whole, cut)
 
 
 # --- sums that only grow
@@ -233,11 +235,12 @@ def greedy_from(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 @pytest.mark.slow
 def test_a_promise_that_breaks_late_is_refused():
-    """After the 100,000 rounds that are compared with the full scan; and in a replication longer than the first."""
+    """After the 10,000 rounds that are compared with the full scan; and in a replication longer than the first."""
     bandit = cb.Bandit([B(p) for p in (0.5, 0.505, 0.51, 0.5)], [B(p) for p in (0.5, 0.5, 0.5, 0.505)])
-    late, early = (cb.IndexPolicy(greedy_from, (t,), monotone=True) for t in (1.2e5, 1000))
-    with pytest.raises(ValueError, match=r"policy 'x' monotone = True: at round 1[2-9]\d{4} its index decreases"):
-        cb.simulate({"x": late}, bandit, cb.Budget(1e5))
+    early, late, latest = (cb.IndexPolicy(greedy_from, (t,), monotone=True) for t in (1000, 1.2 * PROBED, 1.2e5))
+    for policy, budget, zeros in ((late, PROBED, 3), (latest, 1e5, 4)):
+        with pytest.raises(ValueError, match=rf"'x' monotone = True: at round 1[2-9]\d{{{zeros}}} its index decreases"):
+            cb.simulate({"x": policy}, bandit, cb.Budget(budget))
 
     def stop(bandit):
         return cb.Budget(1000 * bandit.cost_means.min())
@@ -247,18 +250,21 @@ def test_a_promise_that_breaks_late_is_refused():
         cb.simulate({"x": early}, cb.instances.bernoulli(5), stop, 9)
 
 
-@nb.njit(LOWER)
-def far_too_high(t, n, m, reward, cost, reward_sq, cost_sq, rewards, costs, constant, params):
+@cb.index
+def optimistic(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return (reward + math.sqrt(n * math.log(t))) / cost if cost > 0 else math.inf
+
+
+@lower_bound(optimistic)
+@nb.njit
+def far_too_high(t, m, arm, rewards, costs, params):
     return 1e6
 
 
-@dataclass(frozen=True)
 class Bounded(cb.policies.base.IndexRule):
     """With a bound of its own for a block."""
 
-    until: float = math.inf
-    rule = staticmethod(greedy_from)
-    lower = staticmethod(far_too_high)
+    rule = staticmethod(optimistic)
     regular = False
 
 
@@ -270,8 +276,7 @@ def test_a_lower_that_is_too_high_is_refused_by_name():
 
 # --- the bound
 
-@compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(LOWER), T.int64, T.int64, T.float64[:, ::1], T.float64,
-                      T.float64[::1]))
+@compiled_for()
 def breach(index, lower, t, n, pairs, constant, params):
     """The first pull of a block after n pulls, of which the bound asked for at round t says too much; -1 for none."""
     sums = np.zeros((2, 4))
@@ -279,7 +284,7 @@ def breach(index, lower, t, n, pairs, constant, params):
         part, x, y = int(i >= n), pairs[i, 0], pairs[i, 1]
         sums[part] += np.array([x, y, x * x, y * y])
     now, m = sums[0], len(pairs) - n
-    least = lower(t, n, m, now[0], now[1], now[2], now[3], sums[1, 0], sums[1, 1], constant, params)
+    least = lower(t, m, Arm(n, now[0], now[1], now[2], now[3], constant), sums[1, 0], sums[1, 1], params)
     for j in range(m):
         value = index(t + j, n + j, now[0], now[1], now[2], now[3], constant, params)
         if least > value + SLACK * abs(value) or value != value:
@@ -303,6 +308,7 @@ def histories(rng, count):
 def test_no_index_falls_below_the_bound_within_a_block(rule):
     """Whatever was seen before, whatever comes, in the worst order, too: rewards at the end, costs at the beginning."""
     policy, rng, blocks = RULES[rule], np.random.default_rng(5), 0
+    lower = lower_for(policy)
     for _ in range(4000):
         n, m = int(rng.choice([1, 2, 3, 10, 29, 30, 31, 64, 200])), int(rng.choice([1, 2, 4, 7, 30, 64, 256]))
         pairs = np.empty((n + m, 2))
@@ -312,26 +318,26 @@ def test_no_index_falls_below_the_bound_within_a_block(rule):
         if rng.random() < 0.3:
             pairs[n:] = np.column_stack([np.sort(pairs[n:, 0]), np.sort(pairs[n:, 1])[::-1]])
         t = int(n + 1 + rng.choice([0, 1, 5, 100, 10**6, 10**12]))
-        constant = rng.choice([0.125, 0.5, 1.0])
+        constant = float(rng.choice([0.125, 0.5, 1.0]))
         if rule.endswith(", costs"):
             pairs[:, 1] = constant
-        assert breach(policy.rule, policy.bound, t, n, pairs, constant, policy.parameters) == -1, \
-            "the index falls below its bound: set regular = False, and bring a `lower` as UCBB2 does"
+        assert breach(policy.rule, lower, t, n, pairs, constant, policy.parameters) == -1, \
+            "the index falls below its bound: set regular = False, and bring a lower bound as UCBB2 does"
         with np.errstate(all="ignore"):
-            sums = np.hstack([pairs[:n], pairs[:n]**2]).sum(axis=0)
-        blocks += policy.bound(t, n, m, *sums, *pairs[n:].sum(axis=0), constant, policy.parameters) > -np.inf
-    assert blocks > 3900, "the bound must say something nearly everywhere: bring a `lower` as UCBB2 does"
+            arm = Arm(n, *np.hstack([pairs[:n], pairs[:n]**2]).sum(axis=0).tolist(), constant)
+        blocks += lower(t, m, arm, *pairs[n:].sum(axis=0).tolist(), policy.parameters) > -np.inf
+    assert blocks > 3900, "the bound must say something nearly everywhere: bring a lower bound as UCBB2 does"
 
 
 # --- many pulls of one arm
 
 @compiled_for()
-def pull_often(arm, steps, due, told, n, sums, outcomes):
+def pull_often(arm, steps, due, told, arms, outcomes):
     """Pull an arm so many times, or until so much is spent; what is known after each step."""
-    spent = collected = 0.0
+    money = Money(0.0, 0.0, 0.0)
     for i in range(len(steps)):
-        spent, collected = pull_many(arm, steps[i], spent, collected, due[i], n, sums, outcomes)
-        told[i, 0], told[i, 1], told[i, 2] = n[arm], spent, collected
+        money = pull_many(arm, steps[i], Money(money.spent, money.collected, due[i]), arms, outcomes)
+        told[i, 0], told[i, 1], told[i, 2] = arms.n[arm], money.spent, money.collected
 
 
 MANY = cb.Bandit([B(0.5), D([0, 0.25, 1], [0.5, 0.25, 0.25]), C(0.5), cb.Beta(1, 2), B(0.5), B(0.001)],
@@ -340,9 +346,9 @@ MANY = cb.Bandit([B(0.5), D([0, 0.25, 1], [0.5, 0.25, 0.25]), C(0.5), cb.Beta(1,
 
 def often(arm, steps, due, slots=16):
     made, told = Stacks(MANY, 0, 0, range(MANY.K), slots), np.zeros((len(steps), 3))
-    n, sums = np.zeros(MANY.K, np.int64), np.zeros((4, MANY.K))
-    pull_often(arm, np.array(steps, np.int64), np.array(due, float), told, n, sums, made.outcomes())
-    return told, sums[:, arm], made
+    arms = Arms.of(MANY.K)
+    pull_often(arm, np.array(steps, np.int64), np.array(due, float), told, arms, made.outcomes())
+    return told, np.array(arms)[1:, arm], made
 
 
 @pytest.mark.slow
@@ -372,9 +378,9 @@ def test_many_pulls_are_single_pulls(arm, slots, steps):
 def test_pulls_that_must_be_sampled_end_a_block():
     bandit = cb.Bandit([Typed(0.5)], [B(0.5)])
     made, told = Stacks(bandit, 0, 0, [0]), np.zeros((2, 3))
-    run = engine.Run(made, [np.inf], 10)
-    made.read_on(run.outcomes, run.state)
-    pull_often(0, np.array([10**6, 5]), np.full(2, np.inf), told, *run.state[:2], run.outcomes)
+    run = Run(made, [np.inf], 10)
+    made.read_on(run.outcomes, run.state.arms)
+    pull_often(0, np.array([10**6, 5]), np.full(2, np.inf), told, run.state.arms, run.outcomes)
     pairs = made.pairs(0, 256)
     assert told.tolist() == [[256, *pairs.sum(axis=0)[::-1]]] * 2
 

@@ -3,13 +3,15 @@
 import inspect
 from functools import cache
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 import pytest
 
 import costbandits as cb
-from costbandits.engine import search as engine
+from costbandits.engine.state import Arms
+from costbandits.fast import search as engine
 
 SMOOTH, STEPS, POLES, HOPELESS, TO_THE_END = range(5)
 KINDS = {"smooth": SMOOTH, "in steps": STEPS, "infinite": POLES, "hopeless": HOPELESS, "to the end": TO_THE_END}
@@ -31,20 +33,39 @@ def drifting(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     return value + 1.0 / (last - t + 1.0) / n if kind == TO_THE_END else value
 
 
-def first_fault(lazy_argmax, pulled, index, state, luck, constant, params, stray):
+class Searched(NamedTuple):
+    """What the search works on."""
+
+    constant: np.ndarray
+    params: np.ndarray
+    search: np.record
+    tree: np.ndarray
+    rivals: np.ndarray
+
+    @classmethod
+    def of(cls, constant, *params):
+        """Before the first round."""
+        return cls(np.array(constant, float), np.array(params, float), *engine.new_search(len(constant)))
+
+
+def once_each(K):
+    """Arms that were pulled once, and paid and cost nothing."""
+    return Arms(np.ones(K, np.int64), *np.zeros((4, K)))
+
+
+def first_fault(lazy_argmax, pulled, index, own, arms, luck, stray):
     """The first round in which the arm or a bound is wrong, 0 if none; now and then another arm is pulled."""
-    search, tree, arms = state
+    search, constant, params, n, reward = own.search, own.constant, own.params, arms.n, arms.reward
     K, last = constant.size, luck.size
-    n, sums = np.ones(K, np.int64), np.zeros((4, K))
-    sums[0] = np.floor(2.0 * luck[:K])
+    reward[:] = np.floor(2.0 * luck[:K])
     for t in range(K, last):
         arm = search.leader
-        if not (t < search.expires and index(t + 1, n[arm], sums[0, arm], 0.0, 0.0, 0.0, constant[arm], params)
+        if not (t < search.expires and index(t + 1, n[arm], reward[arm], 0.0, 0.0, 0.0, constant[arm], params)
                 > search.rival_bound):
-            arm = lazy_argmax(index, t, search, tree, arms, n, sums, constant, params, last)
+            arm = lazy_argmax(index, t, own, arms, last)
         wanted, best = -1, -np.inf
         for k in range(K):
-            value = index(t + 1, n[k], sums[0, k], 0.0, 0.0, 0.0, constant[k], params)
+            value = index(t + 1, n[k], reward[k], 0.0, 0.0, 0.0, constant[k], params)
             if value > best or wanted < 0:
                 wanted, best = k, value
             if k != arm and value > search.rival_bound and (k < arm or value < np.inf):
@@ -54,10 +75,10 @@ def first_fault(lazy_argmax, pulled, index, state, luck, constant, params, stray
         if luck[t] < stray:
             other = int(luck[t] / stray * K)
             if other != arm:
-                pulled(other, search, tree, arms)
+                pulled(other, own)
             arm = other
         n[arm] += 1
-        sums[0, arm] += np.floor(2.0 * luck[t - 1])
+        reward[arm] += np.floor(2.0 * luck[t - 1])
     return 0
 
 
@@ -67,9 +88,8 @@ compiled = nb.njit(first_fault)
 def fault(kind, K, rounds, seed, stray=0.0, levels=3, functions=engine, play=compiled):
     """`first_fault` on arms of few levels, some of them equal."""
     rng = np.random.default_rng(seed)
-    constant, params = rng.integers(0, levels, K) / 10, np.array([kind, rounds, rng.choice([0.1, 0.5, 2.0])])
-    return play(functions.lazy_argmax, functions.pulled, drifting, engine.new_search(K), rng.random(rounds), constant,
-                params, stray)
+    own = Searched.of(rng.integers(0, levels, K) / 10, kind, rounds, rng.choice([0.1, 0.5, 2.0]))
+    return play(functions.lazy_argmax, functions.pulled, drifting, own, once_each(K), rng.random(rounds), stray)
 
 
 @pytest.mark.slow
@@ -100,8 +120,8 @@ ERRORS = {
     "nodes above not updated": ("while i > one:", "while i > leaves_of(tree):"),
     "bounds of ties forgotten": ("max(most, tree[1].bound)", "tree[1].bound"),
     "expiry of ties forgotten": ("min(expires, tree[1].until)", "tree[1].until"),
-    "ties with the last leader forgotten": ("arms[leader].value, arms[leader].after = best, aside",
-                                            "arms[leader].value, arms[leader].after = best, -1"),
+    "ties with the last leader forgotten": ("rivals[leader].value, rivals[leader].after = best, aside",
+                                            "rivals[leader].value, rivals[leader].after = best, -1"),
     "a bound beyond the last round": ("LEAST), last - t)", "LEAST), 10 * last)"),
     "an infinite index of an earlier position": ("or highest(tree) > arm)", "or highest(tree) >= 0)"),
     "another's pull ignored": ("put(tree, k, math.inf, 0)", "None"),
@@ -117,7 +137,7 @@ def plain(error=None):
     right, wrong = ERRORS.get(error, ("", ""))
     assert error is None or source.count(right) == 1
     names = {**vars(engine), "nb": SimpleNamespace(njit=lambda **_: lambda part: part), "_inlined": lambda part: part,
-             "leaves_of": lambda tree: tree.size // 2}
+             "step": lambda part: part, "leaves_of": lambda tree: tree.size // 2}
     exec(source.replace(right, wrong) if error else source, names)
     return SimpleNamespace(**names)
 
@@ -150,18 +170,15 @@ def known(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 def test_an_index_that_is_not_a_number_is_reported(place):
     constant = np.zeros(3)
     constant[place] = np.nan
-    assert engine.lazy_argmax(known, 3, *engine.new_search(3), np.ones(3, np.int64), np.zeros((4, 3)), constant,
-                              np.empty(0), 10) == -1
+    assert engine.lazy_argmax(known, 3, Searched.of(constant), once_each(3), 10) == -1
 
 
 @pytest.mark.slow
 def test_a_first_search_by_hand():
-    search, tree, arms = engine.new_search(3)
-    constant = np.array([1.0, 3.0, 2.0])
-    assert engine.lazy_argmax(known, 3, search, tree, arms, np.ones(3, np.int64), np.zeros((4, 3)), constant,
-                              np.empty(0), 10) == 1
-    assert (search.leader, search.tied, search.expires) == (1, -1, 10)
-    assert search.rival_bound == 2.0 * (1 + engine.SLACK) and engine.highest(tree) == 2
+    own = Searched.of([1.0, 3.0, 2.0])
+    assert engine.lazy_argmax(known, 3, own, once_each(3), 10) == 1
+    assert (own.search.leader, own.search.tied, own.search.expires) == (1, -1, 10)
+    assert own.search.rival_bound == 2.0 * (1 + engine.SLACK) and engine.highest(own.tree) == 2
 
 
 def test_the_tree_by_hand():
