@@ -27,6 +27,9 @@ from reference import (
 )
 
 import costbandits as cb
+from costbandits import fast
+from costbandits.engine.state import Arms, new_record
+from costbandits.fast import subsidy as quick
 from costbandits.policies import cost_subsidy
 
 EVERYONE = {"UCB": cb.CSUCB(0.1), "UCB, costs unknown": cb.CSUCB(0.1, "unknown"), "TS": cb.CSTS(0.1),
@@ -259,15 +262,18 @@ def counts(said, K, step=1):
     return np.cumsum(np.eye(K, dtype=int)[said], axis=0)[step - 1::step]
 
 
-def pulled(policy, bandit, T, seed, step=1):
+def pulled(policy, bandit, T, seed, step=1, kernels=True):
     """The same, by the library."""
-    runs = cb.simulate({"p": policy}, bandit, cb.Horizon(T), seed=seed, checkpoints=T // step)
+    runs = cb.simulate({"p": policy}, bandit, cb.Horizon(T), seed=seed, checkpoints=T // step, fast=kernels)
     return runs.pulls[0, 0][:, stream(seed, 0, ORDER).permutation(bandit.K)]
 
 
 def compare(policy, player, bandit, T, seed=0, step=1, **reading):
+    """The transcription's pulls are those of the kernel and of the definition."""
     said, player = literal(player, bandit, T, seed, **reading)
-    assert np.array_equal(pulled(policy(**reading), bandit, T, seed, step), counts(said, bandit.K, step))
+    for kernels in (True, False):
+        found = pulled(policy(**reading), bandit, T, seed, step, kernels)
+        assert np.array_equal(found, counts(said, bandit.K, step)), f"kernels: {kernels}"
     return player
 
 
@@ -527,27 +533,36 @@ def test_the_grids_of_figure_2_do_differ():
     assert np.linspace(0.3, 0.6, 31)[15] < 0.9 * 0.5 < np.arange(0.3, 0.605, 0.01)[15]
 
 
+def bounded(own, arm, arms):
+    """What a round does with the bounds of the arm that it pulled."""
+    own.upper[arm], own.lower[arm] = cost_subsidy.reward_bounds(arm, arms, own.told.width)
+    if own.told.unknown:
+        own.price[arm] = cost_subsidy.lowest_price(arm, arms, own.told.width)
+
+
+def choice(own):
+    return cost_subsidy.cheapest(own.told.alpha, own.lower if own.kind.pessimistic else own.upper, own.upper, own.price)
+
+
 def block_that_stays(rng, pessimistic, unknown):
     """An arm that is the choice, and the longest block of its pulls, all failures and all costs first, that `stays`."""
     K, T = int(rng.integers(2, 5)), 1000
-    terms = cost_subsidy.Terms(float(rng.choice([0.0, 0.1, 0.5])), 1, 2 * log(T), T, unknown, pessimistic, False, False)
-    n, arms = rng.integers(50, 1500, K), cost_subsidy.Arms(*np.zeros((6, K)))
-    sums = np.array([rng.uniform(0.2, 0.9, K) * n // 1, rng.uniform(0.1, 0.9, K) * n // 1])
-    arms.price[:] = rng.integers(0, 4, K) / 4
+    told = cost_subsidy.Told(float(rng.choice([0.0, 0.1, 0.5])), 1, 2 * log(T), T, unknown)
+    own = quick.Bounds(told, quick.Kind(pessimistic), *np.zeros((3, K)), np.zeros((3, K)), new_record(quick.LOCAL))
+    n, arms = rng.integers(50, 1500, K), Arms.of(K)
+    arms.n[:], arms.reward[:], arms.cost[:] = n, rng.uniform(0.2, 0.9, K) * n // 1, rng.uniform(0.1, 0.9, K) * n // 1
+    own.price[:] = rng.integers(0, 4, K) / 4
     for k in range(K):
-        arms.upper[k], arms.lower[k] = cost_subsidy.reward_bounds(k, n, sums, terms.width)
-        if unknown:
-            arms.price[k] = cost_subsidy.lowest_price(k, n, sums, terms.width)
-    standard = arms.lower if pessimistic else arms.upper
-    arm = cost_subsidy.cheapest(terms.alpha, standard, arms.upper, arms.price)
+        bounded(own, k, arms)
+    arm = choice(own)
     share, m = rng.uniform(0.1, 0.9, 2), 2 * int(n[arm])
     while m > 1:
         rewards, costs = np.ones(m), np.zeros(m)
         rewards[:int(share[0] * m)], costs[:int(share[1] * m)] = 0.0, 1.0
-        if cost_subsidy.stays(arm, m, rewards.sum(), costs.sum(), n, sums, terms, arms):
+        if quick.stays(arm, m, rewards.sum(), costs.sum(), own, arms):
             break
         m = int(m / 1.05)
-    return arm, m, rewards, costs, n, sums, terms, arms, standard
+    return arm, m, rewards, costs, own, arms
 
 
 @pytest.mark.parametrize("unknown", [False, True])
@@ -555,15 +570,13 @@ def block_that_stays(rng, pessimistic, unknown):
 def test_an_arm_that_stays_is_the_choice_at_each_pull_of_its_block(pessimistic, unknown):
     rng, blocks = np.random.default_rng(4), 0
     for _ in range(60):
-        arm, m, rewards, costs, n, sums, terms, arms, standard = block_that_stays(rng, pessimistic, unknown)
-        blocks += 1 < m < 2 * n[arm]
+        arm, m, rewards, costs, own, arms = block_that_stays(rng, pessimistic, unknown)
+        blocks += 1 < m < 2 * arms.n[arm]
         for j in range(m if m > 1 else 0):
-            assert cost_subsidy.cheapest(terms.alpha, standard, arms.upper, arms.price) == arm, (m, j)
-            n[arm] += 1
-            sums[0, arm], sums[1, arm] = sums[0, arm] + rewards[j], sums[1, arm] + costs[j]
-            arms.upper[arm], arms.lower[arm] = cost_subsidy.reward_bounds(arm, n, sums, terms.width)
-            if unknown:
-                arms.price[arm] = cost_subsidy.lowest_price(arm, n, sums, terms.width)
+            assert choice(own) == arm, (m, j)
+            arms.n[arm] += 1
+            arms.reward[arm], arms.cost[arm] = arms.reward[arm] + rewards[j], arms.cost[arm] + costs[j]
+            bounded(own, arm, arms)
     assert blocks > 10
 
 
@@ -572,12 +585,13 @@ def test_an_arm_wins_by_the_radius_of_its_own_round():
     (tau, b), (tau_best, b_best) = cost_subsidy.batch(1.0, T), cost_subsidy.batch(5.0, T)
     best, mean = 0.9, b + 0.1 * (0.9 + 0.5 * (b + b_best))       # between both bars
     assert 0.1 * (best + b_best) < mean - b < 0.1 * (best + b)
-    n, arms = np.array([tau, tau_best]), cost_subsidy.Arms(*np.zeros((6, 2)))
-    sums = np.array([[mean * tau, best * tau_best], [0.0, 0.0]])
-    arms.price[:], arms.omega[:], arms.standing[:] = (0.0, 1.0), (1.0, 5.0), (cost_subsidy.BEATEN, cost_subsidy.ACTIVE)
-    terms = cost_subsidy.Terms(alpha, 1, 2 * log(T), T, False, False, False, False)
-    assert cost_subsidy.compare(1, tau + tau_best + 1, n, sums, terms, arms) == (-1, 0)
-    assert arms.omega.tolist() == [2.0, 5.0]
+    arms, notes = Arms.of(2), cost_subsidy.Notes(*np.zeros((6, 2)), new_record(cost_subsidy.SPELL))
+    arms.n[:], arms.reward[:] = (tau, tau_best), (mean * tau, best * tau_best)
+    notes.price[:], notes.omega[:] = (0.0, 1.0), (1.0, 5.0)
+    notes.standing[:] = cost_subsidy.BEATEN, cost_subsidy.ACTIVE
+    told = cost_subsidy.Told(alpha, 1, 2 * log(T), T, False)
+    assert cost_subsidy.compare(1, tau + tau_best + 1, arms, told, notes) == (-1, 0)
+    assert notes.omega.tolist() == [2.0, 5.0]
 
 
 def test_batches_never_run_out():
@@ -708,6 +722,19 @@ def test_the_number_of_slots_changes_nothing(label):
     for slots, checkpoints in ((1, 1), (16, 600), (256, 5)):
         pieces = low_level(policy, bandit, stop, 0, np.arange(1, checkpoints + 1) / checkpoints, slots)
         assert all(np.array_equal(piece[-1], end[-1]) for piece, end in zip(pieces, whole, strict=True))
+
+
+@pytest.mark.parametrize("bandit", [STUDY["bandits"], POOR, random_bandit(3, 4)], ids=["study", "poor", "tied"])
+def test_kernels_make_the_pulls_of_the_definitions(bandit):
+    """In runs of many blocks, at every checkpoint."""
+    same_as = {label: getattr(fast.kernel_of(policy), "same", None) for label, policy in EVERYONE.items()}
+    exact = {label: EVERYONE[label] for label, what in same_as.items() if what == "pulls"}
+    assert len(exact) == 8 and {label for label, what in same_as.items() if what is None} == {
+        "naive TS", "naive Gaussian TS", "VOI"}
+    blocks, slow = (cb.simulate(exact, bandit, cb.Horizon(20_000), 2, seed=5, checkpoints=40, fast=way)
+                    for way in (True, False))
+    assert all(np.array_equal(getattr(blocks, name), getattr(slow, name)) for name in FIELDS[:3])
+    assert np.allclose(blocks.spent, slow.spent, rtol=1e-12) and np.allclose(blocks.reward, slow.reward, rtol=1e-12)
 
 
 def bits():

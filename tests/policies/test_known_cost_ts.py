@@ -14,9 +14,10 @@ from scipy.stats import beta, binom
 
 import costbandits as cb
 from costbandits.checks import rounding
-from costbandits.engine.state import new_record
+from costbandits.engine.driver import Money
+from costbandits.engine.state import Arms, new_record
 from costbandits.engine.thinning import CLOCK
-from costbandits.policies import known_cost_ts as ts
+from costbandits.fast import known_cost_ts as ts
 
 ALARM = 1e-6        # of a false alarm
 
@@ -61,18 +62,18 @@ FROZEN = {"two": ([(30, 12), (14, 16)], [1.0, 1.0], 0, 0.61), "order": ([(14, 16
 def frozen(case, candidate, rounds=100_000):
     """How often each arm is pulled if nothing is learned."""
     posteriors, costs, leader, theta = FROZEN[case]
-    arms, clock, rng = np.zeros((ts.RATE + 1, len(costs))), new_record(CLOCK), np.random.default_rng(3)
-    arms[ts.A], arms[ts.N] = np.array(posteriors).T[0], np.sum(posteriors, axis=1)
-    arms[ts.COST], arms[ts.LEVEL], pulls = costs, theta * np.array(costs), np.zeros(len(costs), int)
+    post, clock, rng = np.zeros((ts.RATE + 1, len(costs))), new_record(CLOCK), np.random.default_rng(3)
+    post[ts.A], post[ts.N] = np.array(posteriors).T[0], np.sum(posteriors, axis=1)
+    post[ts.COST], post[ts.LEVEL], pulls = costs, theta * np.array(costs), np.zeros(len(costs), int)
     for k in range(len(costs)):
-        ts.measure(k, -1 if k == leader else 1, arms)
-    arms[ts.RATE] = arms[ts.CHANCE] * np.where(np.arange(len(costs)) == leader, 1.4, 1.0)
-    clock.arm, clock.rate = leader, arms[ts.RATE].sum()
+        ts.measure(k, -1 if k == leader else 1, post)
+    post[ts.RATE] = post[ts.CHANCE] * np.where(np.arange(len(costs)) == leader, 1.4, 1.0)
+    clock.arm, clock.rate = leader, post[ts.RATE].sum()
     assert 0.2 < clock.rate < 1
     often = rng.binomial(rounds, clock.rate)
     pulls[leader] += rounds - often
     for _ in range(often):
-        pulls[candidate(clock, arms, rng)] += 1
+        pulls[candidate(clock, post, rng)] += 1
     return pulls
 
 
@@ -91,21 +92,21 @@ def test_rounds_follow_the_law_of_frozen_posteriors(case):
 def test_leader_and_threshold_make_candidates_rare(case):
     """Once as much was seen as a thousand of these pulls would show."""
     posteriors, costs, leader, _ = FROZEN[case]
-    arms, clock = np.zeros((ts.RATE + 1, len(costs))), new_record(CLOCK)
-    arms[ts.A], arms[ts.N] = 1000 * np.array(posteriors).T[0], 1000 * np.sum(posteriors, axis=1)
-    arms[ts.COST] = costs
-    ts.prepare(0, arms, clock, np.random.default_rng(0))
+    post, clock = np.zeros((ts.RATE + 1, len(costs))), new_record(CLOCK)
+    post[ts.A], post[ts.N] = 1000 * np.array(posteriors).T[0], 1000 * np.sum(posteriors, axis=1)
+    post[ts.COST] = costs
+    ts.prepare(0, post, clock, np.random.default_rng(0))
     assert clock.arm == leader and 0 < clock.rate < 0.01
-    assert arms[ts.RATE, leader] > arms[ts.CHANCE, leader]
-    arms[ts.A], arms[ts.N] = 1.0, 2.0
-    ts.prepare(0, arms, clock, np.random.default_rng(0))
+    assert post[ts.RATE, leader] > post[ts.CHANCE, leader]
+    post[ts.A], post[ts.N] = 1.0, 2.0
+    ts.prepare(0, post, clock, np.random.default_rng(0))
     assert clock.arm == ts.ALL and clock.until == ts.MOMENT
 
 
 FAULTS = {"an earlier event is ignored": ("if k < first and", "if k < 0 and"),
           "all that ring are kept": ("or (x / h)**-s <= rng.random()", ""),
           "the other side": ("(x < h) != (first == leader)", "(x < h) == (first == leader)"),
-          "the cap for the chance": ("u >= arms[CHANCE, first]", "u >= inf"),
+          "the cap for the chance": ("u >= post[CHANCE, first]", "u >= inf"),
           "the posterior for the tilted one": ("rng.beta(a + s, n - a)", "rng.beta(a, n - a)")}
 
 
@@ -161,6 +162,15 @@ def test_the_law_of_the_pulls(case):
         assert chains.p_value(pulls, expected) > ALARM
 
 
+def test_without_its_kernel_every_arm_is_drawn():
+    bandit, seeds = coins((0.5, 0.8, 0.1), (1.0, 2.5, 0.75)), range(4)
+    for stop in (cb.HardBudget(45.0), cb.Budget(45.0)):
+        pulls = [[cb.simulate({"p": policy}, bandit, stop, seed=seed, checkpoints=9, fast=way).pulls for seed in seeds]
+                 for policy, way in ((cb.KnownCostTS(naive=True), True), (cb.KnownCostTS(), False),
+                                     (cb.KnownCostTS(), True))]
+        assert np.array_equal(pulls[0], pulls[1]) and not np.array_equal(pulls[0], pulls[2])
+
+
 @pytest.mark.slow
 def test_fractional_rewards_by_the_definition():
     """The mean pulls of each arm, with few draws and with all: six standard errors of the difference."""
@@ -201,16 +211,16 @@ def test_rewards_of_a_block_succeed_one_by_one():
 @pytest.mark.parametrize("n", [3, 40, 10**6, 10**12])
 def test_the_chance_is_chernoffs_bound(n):
     """Against 60 digits, and never below the probability itself."""
-    arms = np.zeros((ts.RATE + 1, 1))
+    post = np.zeros((ts.RATE + 1, 1))
     for mean in (0.1, 0.5, 0.93):
         for side in (1, -1):
             for away in (0.5, 2.0, 5.0):
                 a, h = max(mean * n, 1.0), mean + side * away * (mean * (1 - mean) / n)**0.5
                 if not 0 < h < 1:
                     continue
-                arms[ts.A], arms[ts.N], arms[ts.LEVEL] = a, n, h
-                ts.measure(0, side, arms)
-                s, q = arms[ts.TILT, 0], arms[ts.CHANCE, 0]
+                post[ts.A], post[ts.N], post[ts.LEVEL] = a, n, h
+                ts.measure(0, side, post)
+                s, q = post[ts.TILT, 0], post[ts.CHANCE, 0]
                 if q == 1.0:
                     continue
                 with mpmath.workdps(60):
@@ -221,14 +231,32 @@ def test_the_chance_is_chernoffs_bound(n):
                 assert n > 1e6 or q >= (beta.sf if side > 0 else beta.cdf)(h, float(a), n - float(a))
 
 
+@cache
+def stock():
+    """Outcomes of one arm, and the arm; what a pull pays can be written into them."""
+    return chains.stacks_of(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)])).outcomes(), Arms.of(1)
+
+
+def learn(reward, post, rng):
+    """What is learned from a pull of the only arm that paid this: the clock then."""
+    (outcomes, arms), clock = stock(), new_record(CLOCK)
+    clock.until = 10**6
+    arms.n[0] = 1
+    outcomes.pool[outcomes.at[0], 0] = reward
+    ts.learn(0, 1, 5, ts.Events(1.0, post, clock), arms, outcomes, rng)
+    return clock
+
+
 def test_a_leader_learns_as_its_chance_does():
     """After each reward the chance is the bound for the new posterior, with the same exponent and level."""
-    arms, rng = np.array([[40.0], [60.0], [1.0], [0.4], [0.0], [0.0], [1.0]]), np.random.default_rng(1)
-    ts.measure(0, -1, arms)
+    post, rng = np.array([[40.0], [60.0], [1.0], [0.4], [0.0], [0.0], [1.0]]), np.random.default_rng(1)
+    ts.measure(0, -1, post)
     for reward in (1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0):
-        ts.learn(0, reward, 1.0, arms, rng)
-        assert arms[ts.CHANCE, 0] == pytest.approx(ts.bound(arms[ts.A, 0], arms[ts.N, 0], arms[ts.TILT, 0], 0.4), 1e-12)
-    assert arms[ts.A, 0] == 43 and arms[ts.N, 0] == 67
+        assert learn(reward, post, rng).until == 10**6
+        assert post[ts.CHANCE, 0] == pytest.approx(ts.bound(post[ts.A, 0], post[ts.N, 0], post[ts.TILT, 0], 0.4), 1e-12)
+    assert post[ts.A, 0] == 43 and post[ts.N, 0] == 67
+    post[ts.RATE] = post[ts.CHANCE]             # the next failure lifts the chance above the cap: look around anew
+    assert learn(0.0, post, rng).until == 5
 
 
 @pytest.mark.parametrize("cap", [1.01, 1.5, 3.0, 8.0, 20.0])
@@ -236,15 +264,17 @@ def test_in_a_block_the_chance_stays_below_the_cap_whatever_the_order(cap):
     leapt = 0
     for a, N in ((40.0, 100.0), (400.0, 1000.0), (700.0, 1000.0), (4000.0, 10_000.0)):
         stacks = chains.stacks_of(cb.Bandit([cb.Bernoulli(a / N)], [cb.Constant(1.0)]))
-        outcomes, arms, rng = stacks.outcomes(), np.zeros((ts.RATE + 1, 1)), np.random.default_rng(0)
-        arms[ts.A], arms[ts.N], arms[ts.COST], arms[ts.LEVEL] = a, N, 1.0, a / N - 3 * (a / N * (1 - a / N) / N) ** 0.5
-        ts.measure(0, -1, arms)
-        arms[ts.RATE] = cap * arms[ts.CHANCE]
-        before = arms.copy()
-        done, _, won = ts.leap(0, 64, 1.0, 1e9, arms, np.zeros(1, int), np.zeros((4, 1)), outcomes, rng)
+        outcomes, post, rng = stacks.outcomes(), np.zeros((ts.RATE + 1, 1)), np.random.default_rng(0)
+        post[ts.A], post[ts.N], post[ts.COST], post[ts.LEVEL] = a, N, 1.0, a / N - 3 * (a / N * (1 - a / N) / N) ** 0.5
+        ts.measure(0, -1, post)
+        post[ts.RATE] = cap * post[ts.CHANCE]
+        before, arms = post.copy(), Arms.of(1)
+        money = ts.leap(0, 64, Money(0.0, 0.0, 1e9), ts.Events(1.0, post, new_record(CLOCK)), arms, outcomes, rng)
+        done, won = int(arms.n[0]), money.collected
+        assert money.spent == done == post[ts.N, 0] - N and won == arms.reward[0] == post[ts.A, 0] - a
         leapt += done > 0
         for reward in [0.0] * int(done - won):
-            ts.learn(0, reward, 1.0, before, rng)
+            learn(reward, before, rng)
             assert before[ts.CHANCE, 0] <= before[ts.RATE, 0] * (1 + 1e-9)
     assert leapt > 0 or cap < 3
 

@@ -9,11 +9,14 @@ import pytest
 from reference import INSTANCE, ORDER, POLICY, bits, digest, in_plain_python, outcomes, stream
 
 import costbandits as cb
+from costbandits import fast
 from costbandits.engine import fingerprint
-from costbandits.engine import loops as engine
+from costbandits.engine.driver import DONE, LAST_ROUND
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.environments import polytopes
 from costbandits.environments.bandits import Linear
+from costbandits.fast import linear as quick
 from costbandits.policies import linear
 from costbandits.policies.base import Problem
 from costbandits.studies import keys
@@ -55,24 +58,24 @@ POLICIES = {"CB": cb.CB(), "CB .2": cb.CB(0.1, 0.2), "Budget-CB": cb.BudgetCB(),
             "CB told 0.05": cb.CB(noise=0.05)}
 
 
-class Recorded(engine.Run):
+class Recorded(Run):
     """A run that stops after every pull, `limit` at most: `pulled` are the positions."""
 
     def play(self, loop, *rule):
-        self.pulled, status = [], engine.LAST_ROUND
-        while status == engine.LAST_ROUND and len(self.pulled) < self.limit:
-            before, self.max_rounds = self.state.n.copy(), int(self.state.now.rounds) + 1
+        self.pulled, status = [], LAST_ROUND
+        while status == LAST_ROUND and len(self.pulled) < self.limit:
+            before, self.max_rounds = self.state.arms.n.copy(), int(self.state.now.rounds) + 1
             status = super().play(loop, *rule)
-            self.pulled.append(int((self.state.n - before).argmax()))
+            self.pulled.append(int((self.state.arms.n - before).argmax()))
         return status
 
 
-def play(policy, bandit, budget, seed=0, limit=10**6):
+def play(policy, bandit, budget, seed=0, limit=10**6, kernels=True):
     order = stream(seed, 0, ORDER).permutation(bandit.K)
     run = Recorded(Stacks(bandit, seed, 0, order), [budget], limit)
     run.limit = limit
     problem = Problem(bandit.K, bandit.cost_means[order], budget, False, False, bandit.linear.ordered(order))
-    return policy.play(run, problem, stream(seed, 0, POLICY)), run, order
+    return fast.play(policy, run, problem, stream(seed, 0, POLICY), kernels), run, order
 
 
 # ---- the transcription ------------------------------------------------------------------------------
@@ -153,17 +156,18 @@ def paths(family, d, seed=0, budget=25.0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("few", [linear.FEW, 0])
+@pytest.mark.parametrize("way", ["kernel", "contest", "definition"])
 @pytest.mark.parametrize("d", [2, 3, 4, 5])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pull_for_pull(family, d, few, monkeypatch):
-    monkeypatch.setattr(linear, "FEW", few)
+def test_pull_for_pull(family, d, way, monkeypatch):
+    """By the kernel, which leaves few arms to the definition; by a contest of so few, too; and by the definition."""
+    monkeypatch.setattr(quick, "FEW", 0 if way == "contest" else quick.FEW)
     bandit, budget, expected = paths(family, d)
     for label, policy in POLICIES.items():
-        status, run, order = play(policy, bandit, budget)
-        assert status == engine.DONE
+        status, run, order = play(policy, bandit, budget, kernels=way != "definition")
+        assert status == DONE
         assert run.pulled == expected[label], label
-        whole = cb.simulate({label: policy}, bandit, cb.Budget(budget), checkpoints=1)
+        whole = cb.simulate({label: policy}, bandit, cb.Budget(budget), checkpoints=1, fast=way != "definition")
         assert whole.pulls[0, 0, 0].tolist() == np.bincount(order[run.pulled], minlength=bandit.K).tolist()
 
 
@@ -220,7 +224,7 @@ def test_rounds_by_hand():
         found = set()
         for seed in range(6):
             status, run, order = play(cb.BudgetCB(min_cost=lam), bandit, 5.05, seed)
-            assert status == engine.DONE
+            assert status == DONE
             found.add(tuple(order[run.pulled].tolist()))
         # 13 pulls at 0.4 spend 5.2; 0.5 or 1 and 12 or 11 pulls 5.3 or 5.4; 1.5 and nine 5.1.
         assert found == {(0,) * 13, (1,) * after + (0,) * (13 - after - after // 3)}
@@ -293,28 +297,34 @@ def wide(rng, kind, d):
     return cb.LinearBandit(vertices, *rng.uniform(0.1, 0.95, (2, d)) / d, float(rng.choice([0.01, 0.1, 0.5])))
 
 
-def all_bits(policy, bandit, budget, seed, limit, slots=SLOTS):
+def all_bits(policy, bandit, budget, seed, limit, slots=SLOTS, kernels=True):
     """What one run leaves behind, in bits, with checkpoints on the way; and the next random number."""
     order, rng = stream(seed, 0, ORDER).permutation(bandit.K), stream(seed, 0, POLICY)
-    run = engine.Run(Stacks(bandit, seed, 0, order, slots), budget * np.array([0.01, 0.3, 0.31, 1.0]), limit)
+    run = Run(Stacks(bandit, seed, 0, order, slots), budget * np.array([0.01, 0.3, 0.31, 1.0]), limit)
     problem = Problem(bandit.K, bandit.cost_means[order], budget, False, False, bandit.linear.ordered(order))
-    status = policy.play(run, problem, rng)
-    return status, digest(run.state.n, run.state.sums, *run.record), rng.random(), run
+    status = fast.play(policy, run, problem, rng, kernels)
+    return status, digest(*run.state.arms, *run.record), rng.random(), run
 
 
 def gram(policy, x, run):
     """A after a run."""
-    return policy.ridge * np.eye(x.shape[1]) + x.T @ (run.state.n[:, None] * x)
+    return policy.ridge * np.eye(x.shape[1]) + x.T @ (run.state.arms.n[:, None] * x)
+
+
+def contested(run):
+    """Whether a run was a contest, or the definition's."""
+    return isinstance(run.worked_on[0], quick.Contested)
 
 
 def settled(run):
     """The estimates of all arms after a run, those brought up to date that were not looked at."""
-    _, _, coordinates, _, arms, *contests, _ = run.worked_on
-    for each in contests:
-        linear.put_back(arms, each)
-        for k in range(len(each.known)):
-            linear.settle(k, each.known, each.memory.pulls, coordinates, each.u, each.missed, *arms[:3], each.scratch)
-    return arms
+    own, _ = run.worked_on
+    estimates = own.memory.estimates
+    if contested(run):
+        quick.put_back(estimates, own.contest)
+        for k in range(len(own.told.vertices)):
+            quick.catch_up(k, own.told.coordinates, estimates, own.contest)
+    return estimates
 
 
 @pytest.mark.slow
@@ -325,17 +335,18 @@ def test_contenders_change_not_a_bit(kind, label, monkeypatch):
     rng, share = np.random.default_rng(21), []
     for seed in range(6):
         bandit, slots = wide(rng, kind, d=(2, 3, 6)[seed % 3]), (SLOTS, 4)[seed % 2]
-        monkeypatch.setattr(linear, "FEW", 10**6)
-        *expected, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, slots)
-        estimates = run.worked_on[4]
-        assert estimates.reward.any() and len(run.worked_on) == 6
-        monkeypatch.setattr(linear, "FEW", 0)
+        *expected, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, slots, kernels=False)
+        memory = run.worked_on[0].memory
+        assert memory.estimates.reward.any() and not contested(run)
+        monkeypatch.setattr(quick, "FEW", 0)
         for longest in (2**16, 50):
-            monkeypatch.setattr(linear, "LONGEST", longest)
+            monkeypatch.setattr(quick, "LONGEST", longest)
             *found, run = all_bits(POLICIES[label], bandit, 300.0, seed, 2500, slots)
-            assert found == expected, seed
-            assert digest(*settled(run)[:3]) == digest(*estimates[:3])
-        share.append(run.worked_on[5].memory.contenders / bandit.K)
+            assert contested(run) and found == expected, seed
+            assert digest(*settled(run)[:3]) == digest(*memory.estimates[:3])
+            theirs = run.worked_on[0].memory
+            assert digest(theirs.inverse, theirs.volume) == digest(memory.inverse, memory.volume)
+        share.append(run.worked_on[0].contest.race.contenders / bandit.K)
     assert kind == "small" or min(share) < 0.3                 # or there was nothing to leave out
 
 
@@ -347,21 +358,21 @@ def test_no_other_arm_can_be_best(label):
         bandit = wide(rng, kind, 6)
         for limit in (40, 150, 600, 601, 613, 700, 900):
             *_, run = all_bits(policy, bandit, 1e4, seed, limit)
-            terms, *_, contest, _ = run.worked_on
-            memory, drift = contest.memory, contest.drift
+            told, contest = run.worked_on[0].told, run.worked_on[0].contest
+            race, drift = contest.race, contest.drift
             player = literal(policy, bandit, 1e4, np.arange(bandit.K))
             eps = player.radius(limit + 1, gram(policy, player.vertices, run))
             moved = [sqrt(max(float(drift[j] @ drift[2 + j]), 0.0)) for j in range(2)]
-            assert linear.reach(eps, drift) == pytest.approx(eps + max(moved), rel=1e-12)
-            if eps + max(moved) > memory.radius:
+            assert quick.reach(eps, drift) == pytest.approx(eps + max(moved), rel=1e-12)
+            if eps + max(moved) > race.radius:
                 continue
             arms = settled(run)
             width = eps * np.sqrt(arms.squared_norm)
             values = arms.reward + width
-            if terms.ratio:
-                values = np.minimum(values, 1) / np.maximum(arms.cost - width, terms.smallest)
-            others = np.setdiff1d(np.arange(bandit.K), contest.positions[:memory.contenders])
-            assert (values[others] <= memory.rest).all()
+            if told.ratio:
+                values = np.minimum(values, 1) / np.maximum(arms.cost - width, told.smallest)
+            others = np.setdiff1d(np.arange(bandit.K), contest.positions[:race.contenders])
+            assert (values[others] <= race.rest).all()
             checked += len(others) > 0
     assert checked >= 5
 
@@ -370,30 +381,30 @@ def test_the_drift_is_that_of_the_estimates():
     """In the norm of A as it is now: against numpy's solution of the least squares, before and after 20 pulls."""
     rng, d = np.random.default_rng(23), 4
     A, seen, start = np.eye(d), np.zeros((2, d)), np.zeros((2, d))
-    contest = linear.Contest.of(3, np.zeros((d, 3)), np.zeros(3))
-    for pull in range(40):
-        if pull == 20:
+    contest = quick.Contest.of(np.zeros((d, 3)), np.zeros(3))
+    for number in range(40):
+        if number == 20:
             start, contest.drift[:] = np.linalg.solve(A, seen.T).T, 0.0
         x, outcome, estimated = rng.uniform(-1, 1, d), rng.random(2), np.linalg.solve(A, seen.T).T
         inverse, u = np.linalg.inv(A), np.empty(d)
-        s = 1.0 + x @ inverse @ x
-        linear.shrink(inverse, x, s, u)
-        linear.remember(x, u, s, *(outcome - estimated @ x), contest.memory, contest.u, contest.missed, contest.drift)
+        pull = linear.Pull(u, 1.0 + x @ inverse @ x, *(outcome - estimated @ x))
+        linear.shrink(x, pull, linear.Memory(inverse, contest.estimates, np.zeros(0), u))
+        quick.remember(x, pull, contest)
         A, seen = A + np.outer(x, x), seen + outcome[:, None] * x
         moved = np.linalg.solve(A, seen.T).T - start
-        assert np.allclose(inverse, np.linalg.inv(A), rtol=0, atol=1e-12) and contest.memory.pulls == pull + 1
+        assert np.allclose(inverse, np.linalg.inv(A), rtol=0, atol=1e-12) and contest.race.pulls == number + 1
         assert np.allclose(contest.drift, np.r_[moved, moved @ A], rtol=0, atol=1e-12)
         norms = [sqrt(each @ A @ each) for each in moved]
-        assert linear.reach(0.5, contest.drift) == pytest.approx(0.5 + max(norms), rel=1e-9)
+        assert quick.reach(0.5, contest.drift) == pytest.approx(0.5 + max(norms), rel=1e-9)
 
 
 def test_the_first_of_those_at_the_top_are_enough():
     """All arms have the largest value that there is: 8 of 90 contend, the first; one arm behind may be forgotten."""
     bandit = wide(np.random.default_rng(24), "cloud", 3)
     *_, run = all_bits(cb.BudgetCB(radius="printed"), bandit, 1e4, 0, 40)
-    contest = run.worked_on[5]
-    assert contest.positions[:contest.memory.contenders].tolist() == list(range(8))
-    assert contest.memory.rest == 1 / run.worked_on[0].smallest
+    told, contest = run.worked_on[0].told, run.worked_on[0].contest
+    assert contest.positions[:contest.race.contenders].tolist() == list(range(8))
+    assert contest.race.rest == 1 / told.smallest
 
 
 # ---- rounding ---------------------------------------------------------------------------------------
@@ -401,16 +412,17 @@ def test_the_first_of_those_at_the_top_are_enough():
 def errors(policy, bandit, budget):
     """Largest relative errors of the running inverse and of the squared norms, absolute ones of estimates."""
     order = np.arange(bandit.K)
-    run = engine.Run(Stacks(bandit, 0, 0, order), [budget], 10**7)
-    assert policy.play(run, Problem(bandit.K, bandit.cost_means, budget, False, False, bandit.linear),
-                       stream(0, 0, POLICY)) == engine.DONE
-    _, x, _, inverse, *_ = run.worked_on
+    run = Run(Stacks(bandit, 0, 0, order), [budget], 10**7)
+    problem = Problem(bandit.K, bandit.cost_means, budget, False, False, bandit.linear)
+    assert fast.play(policy, run, problem, stream(0, 0, POLICY)) == DONE
+    own = run.worked_on[0]
+    x, inverse, volume_then = own.told.vertices, own.memory.inverse, own.memory.volume
     arms, A = settled(run), gram(policy, x, run)
     fresh, volume = np.linalg.inv(A), np.linalg.slogdet(A / policy.ridge)[1]
-    p, q = (x @ (fresh @ (x.T @ sums)) for sums in run.state.sums[:2])
+    p, q = (x @ (fresh @ (x.T @ sums)) for sums in (run.state.arms.reward, run.state.arms.cost))
     w = np.einsum("ki,ij,kj->k", x, fresh, x)
     return {"inverse": np.abs(inverse - fresh).max() / np.abs(fresh).max(), "norms": np.abs(arms[2] / w - 1).max(),
-            "volume": np.abs(arms.volume - volume).max(initial=0.0),
+            "volume": np.abs(volume_then - volume).max(initial=0.0),
             "estimates": max(np.abs(arms[0] - p).max(), np.abs(arms[1] - q).max())}, run.state.now.rounds
 
 
@@ -642,7 +654,7 @@ def test_a_policy_does_not_depend_on_its_company_or_on_slots():
         alone = cb.simulate({label: policy}, BANDIT, cb.Budget(400), seed=2)
         assert np.array_equal(alone.pulls[0], together.pulls[together.index(label)])
         order = stream(2, 0, ORDER).permutation(BANDIT.K)
-        run = engine.Run(Stacks(BANDIT, 2, 0, order, slots=2), [400.0], 10**6)
+        run = Run(Stacks(BANDIT, 2, 0, order, slots=2), [400.0], 10**6)
         problem = Problem(BANDIT.K, BANDIT.cost_means[order], 400.0, False, False, BANDIT.linear.ordered(order))
-        assert policy.play(run, problem, stream(2, 0, POLICY)) == engine.DONE
-        assert run.state.n.tolist() == alone.pulls[0, 0, -1][order].tolist()
+        assert fast.play(policy, run, problem, stream(2, 0, POLICY)) == DONE
+        assert run.state.arms.n.tolist() == alone.pulls[0, 0, -1][order].tolist()

@@ -23,7 +23,7 @@ from test_cost_subsidy import (
 )
 
 import costbandits as cb
-from costbandits.engine.state import new_record
+from costbandits.engine.state import Arms, new_record
 from costbandits.policies import cost_subsidy, subsidy_repairs
 from costbandits.theory.bounds import cost_subsidy as bounds
 
@@ -225,16 +225,20 @@ def test_what_does_not_exist():
 
 # ---- what is proved ---------------------------------------------------------------------------------
 
+def notes_of(K):
+    return cost_subsidy.Notes(*np.zeros((6, K)), new_record(subsidy_repairs.LOOK))
+
+
 def looked_at(rng, spread, K=4):
     """A look at random arms whose estimates are off by up to `spread` radii: the arms, and what it did."""
-    terms = cost_subsidy.Terms(rng.uniform(0, 0.9), 0, 2 * log(1000), 1000, False, True, False, False)
-    arms, n = cost_subsidy.Arms(*np.zeros((6, K))), np.full(K, rng.integers(20, 2000))
-    mu, beta = rng.random(K), sqrt(terms.width / n[0])
-    arms.price[:] = rng.integers(0, 4, K) / 4
-    sums = np.zeros((4, K))
-    sums[0] = (mu + rng.uniform(-spread, spread, K) * beta) * n
-    sure = subsidy_repairs.look_at(n, sums, terms, arms)
-    return mu, arms.price, beta, terms.alpha, arms.standing == cost_subsidy.ACTIVE, sure
+    told = cost_subsidy.Told(rng.uniform(0, 0.9), 0, 2 * log(1000), 1000, False)
+    arms, notes = Arms.of(K), notes_of(K)
+    arms.n[:] = rng.integers(20, 2000)
+    mu, beta = rng.random(K), sqrt(told.width / arms.n[0])
+    notes.price[:] = rng.integers(0, 4, K) / 4
+    arms.reward[:] = (mu + rng.uniform(-spread, spread, K) * beta) * arms.n
+    sure = subsidy_repairs.look_at(arms, told, notes)
+    return mu, notes.price, beta, told.alpha, notes.standing == cost_subsidy.ACTIVE, sure
 
 
 def broken_promises(spread, looks=3000):
@@ -265,14 +269,14 @@ def consistent(rng, K):
 
 
 def test_a_dropped_arm_does_not_come_back():
-    n, sums = np.array([1000, 1000]), np.array([[100.0, 900.0], [0.0, 0.0]])
-    arms = cost_subsidy.Arms(*np.zeros((6, 2)))
-    terms = cost_subsidy.Terms(0.1, 1, 2 * log(10**6), 10**6, False, True, False, False)
-    arms.price[:], arms.standing[:] = (0.0, 1.0), (cost_subsidy.ACTIVE, cost_subsidy.BEATEN)
-    arms.upper[:], arms.lower[:] = (0.3, -inf), (0.0, -inf)
-    look = new_record(subsidy_repairs.LOOK)
+    arms, notes = Arms.of(2), notes_of(2)
+    arms.n[:], arms.reward[:] = 1000, (100.0, 900.0)
+    told = cost_subsidy.Told(0.1, 1, 2 * log(10**6), 10**6, False)
+    notes.price[:], notes.standing[:] = (0.0, 1.0), (cost_subsidy.ACTIVE, cost_subsidy.BEATEN)
+    notes.upper[:], notes.lower[:] = (0.3, -inf), (0.0, -inf)
+    look = notes.spell
     look.arm, look.sweep = 1, 0                 # exploring has ended, and the arm pulled last was dropped
-    assert subsidy_repairs.next_spell(n, sums, terms, arms, look) == (0, 1000 // subsidy_repairs.LATER)
+    assert subsidy_repairs.next_spell(arms, told, notes) == (0, 1000 // subsidy_repairs.LATER)
 
 
 def test_regret_is_within_the_bounds():
