@@ -1,19 +1,23 @@
-"""The samples of CONTRIBUTING.md run, each in the place that it is written for, and what it names is there."""
+"""The samples of the pages for contributors run, each in the place that it is written for; what they name is there."""
 
 import importlib
 import re
 import sys
+import textwrap
 import types
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import costbandits as cb
+from costbandits import fast
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "CONTRIBUTING.md").read_text()
-SAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "book/contributing").glob("*.md"))]
+PAGE = "\n".join(path.read_text() for path in PAGES)
+SAMPLES = list(map(textwrap.dedent, re.findall(r"^ *```python\n(.*?)^ *```", PAGE, re.MULTILINE | re.DOTALL)))
 
 
 def placed(sample, folder, monkeypatch):
@@ -52,6 +56,25 @@ def test_a_policy_from_its_rule_to_its_transcription(tmp_path, monkeypatch):
     expected = reference.literal_trajectory(reference.Index(reference.toy), bandit, 30.0, 1, 0)
     found = reference.trajectory(toy.Toy(), bandit, 30.0, 1, 0, len(expected))
     assert len(expected) > 30 and found.tolist() == expected.tolist()
+
+
+@pytest.mark.slow
+def test_a_kernel_and_its_definition(tmp_path, monkeypatch):
+    definition, kernel = (sample for sample in SAMPLES if "commit" in sample.partition("\n")[0])
+    commit = placed(definition, tmp_path, monkeypatch)
+    monkeypatch.setattr(fast, "KERNELS", dict(fast.KERNELS))
+    placed(kernel, tmp_path, monkeypatch)
+    bandit, policies = cb.instances.bernoulli(4), {"commit": commit.Commit(30)}
+    quick, slow = (cb.simulate(policies, bandit, cb.Horizon(1000), 5, checkpoints=9, fast=fast_too)
+                   for fast_too in (True, False))
+    assert np.array_equal(quick.pulls, slow.pulls) and (quick.pulls[0, :, -1].max(axis=1) == 1000 - 3 * 30).all()
+    longest = cb.simulate(policies, bandit, cb.Horizon(10**12)).pulls[0, 0, -1]
+    assert sorted(longest) == [30, 30, 30, 10**12 - 90]
+
+
+def test_there_is_one_page_to_begin_with():
+    assert len(PAGES[0].read_text().split()) < 700
+    assert all(f"book/contributing/{path.name}" in PAGES[0].read_text() for path in PAGES[1:])
 
 
 def test_a_law(tmp_path, monkeypatch):
