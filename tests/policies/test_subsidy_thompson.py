@@ -19,21 +19,15 @@ from reference import FIELDS, digest, in_plain_python
 from scipy import special, stats
 
 import costbandits as cb
-from costbandits.engine import loops as engine
+from costbandits.engine.driver import loop
+from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import Limits
-from costbandits.policies import subsidy_thompson as st
-from costbandits.policies.cost_subsidy import Terms, cheapest
-from costbandits.policies.subsidy_thompson import (
-    CHANCE,
-    COLUMNS,
-    LEVEL,
-    LOW,
-    PULLS,
-    TOP,
-    WON,
-    Tuning,
-)
+from costbandits.fast import subsidy_thompson as st
+from costbandits.fast import tails
+from costbandits.fast.subsidy_thompson import USUAL, Bells, Terms, Tuning
+from costbandits.fast.tails import LEVELS, LOW, TAILS, TOP, Scores
+from costbandits.policies.cost_subsidy import cheapest
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +44,7 @@ KINDS = {"usual": Tuning(), "each": Tuning(margin=1e9, crowd=1e9, contended=1e9)
 
 
 def told(posterior, alpha, unknown=False, width=0.3):
-    return Terms(float(alpha), 1, float(width), 1000, unknown, False, False, posterior == "gaussian")
+    return Terms(float(alpha), float(width), 1000, unknown, posterior == "gaussian")
 
 
 # ---- the law ----------------------------------------------------------------------------------------
@@ -63,8 +57,8 @@ def score(posterior, won, n):
 def law(scores, price, alpha):
     """The probability, for each arm, that it is pulled: an integral over the largest score m, for each arm of it."""
     K, ranks = len(scores), np.argsort(np.argsort(price, kind="stable"))
-    tails = special.ndtr(np.arange(-8.0, 8.01, 0.5))
-    ends = np.concatenate([score.ppf(tails) for score in scores])
+    shares = special.ndtr(np.arange(-8.0, 8.01, 0.5))
+    ends = np.concatenate([score.ppf(shares) for score in scores])
     low, high = max(score.ppf(1e-16) for score in scores), max(score.isf(1e-16) for score in scores)
     ends = np.unique(np.clip(np.concatenate([[0.0, low, high], ends, ends / (1 - alpha)]), low, high))
     nodes, weights = np.polynomial.legendre.leggauss(8)
@@ -108,114 +102,132 @@ def test_the_law_by_drawing(posterior, alpha):
 
 # ---- the kernel, and errors made on purpose -----------------------------------------------------------
 
-# What stands in the source once, up to "@", is replaced by a choice between it and something wrong, by a number that
-# stands in one column more of the arms' array: so one compilation serves all errors.
-TANGENT = "{0} + rng.standard_exponential() / steepness({1}, {0}, {2}gaussian)"
+# What stands in the source once, up to "@" or between two of them, is replaced by a choice between it and something
+# wrong, by a number that stands behind the list of the crowd: so one compilation serves all errors.
 FAULTS = {
     "contended: no acceptance step": (
-        "knock(floor, chance, most, won, n, gaussian, rng)@\n            if", TANGENT.format("floor", "won, n", "")),
+        "between(k, TOP + j, most, ceiling, own, rng)@", "eager(k, TOP + j, most, ceiling, own, rng)"),
     "contended: nor at the bar": (
-        "knock(floor, chance, bar, won, n, gaussian, rng)@\n                if", TANGENT.format("floor", "won, n", "")),
-    "contended: scores above the level before": ("x > ceiling@", "False"),
-    "contended: scores above the largest": ("x > most@:\n                        x = knock", "False"),
-    "no acceptance step": ("knock(arms[k, LEVEL + tail], arms[k, CHANCE + tail], -inf, arms[k, WON], arms[k, PULLS], "
-                           "terms.gaussian, rng)@",
-                           TANGENT.format("arms[k, LEVEL + tail]", "arms[k, WON], arms[k, PULLS]", "terms.")),
-    "silent arms drawn unconditioned": ("arms[k, LEVEL + low] <= y <= arms[k, LEVEL + top]@", "True"),
+        "between(k, BAR + j, bar, most, own, rng)@", "eager(k, BAR + j, bar, most, own, rng)"),
+    "contended: scores above the level before": ("TOP + j, most, @ceiling@, own", "inf"),
+    "contended: scores above the largest": ("BAR + j, bar, @most@, own", "inf"),
+    "no acceptance step": (
+        "knock(scores.level[k, tail], scores.chance[k, tail], -inf, scores.won[k], scores.pulls[k], gaussian, rng)@",
+        "tangent(scores.level[k, tail], scores.won[k], scores.pulls[k], gaussian, rng)"),
+    "silent arms drawn unconditioned": ("scores.level[k, low] <= y <= scores.level[k, top]@", "True"),
     "the wrong side": ("low > 0.0 and rng.random() * (low + top) < low@", "False"),
-    "the leader's bell not thinned": ("rng.random() * race.bound >= arms[k, CHANCE + LOW]@", "False"),
+    "the leader's bell not thinned": ("rng.random() * race.bound >= scores.chance[k, LOW]@", "False"),
     "no guarantor": ("low if k == guarantor and least < inf else -inf@", "-inf"),
     "crowd: a poor best member": ("most >= race.least and arm >= 0@", "arm >= 0"),
-    "crowd: no sure arm needed": ("arms[arm, LEAF] <= race.sure@", "True"),
-    "the bound not renewed": ("arms[arm, PULLS] - arms[arm, WON] <= race.allowed@", "True"),
-    "a pulled arm's bell not renewed": ("learn(arm, x, tuning.loud, terms.gaussian, arms, trees)@", "None"),
-    "bells not wound after a pull": ("wind(t, trees, race, rng)@", "None"),
+    "crowd: no sure arm needed": ("own.lines.leaf[arm] <= race.sure@", "True"),
+    "the bound not renewed": ("scores.pulls[arm] - scores.won[arm] <= race.allowed@", "True"),
+    "a pulled arm's bell not renewed": ("update(arm, x, own)@", "None"),
+    "bells not wound after a pull": ("wind(t, own.lines.trees[1, 0], race, rng)@", "None"),
     "the leader's price not watched": ("price < race.dearer or price == race.agreed@", "True"),
-    "a rival's price not watched": ("or not spared(arm, arms, race)@", "or False"),
+    "a rival's price not watched": ("not spared(arm, own)@", "False"),
 }
 NUMBER = {None: 0, **{fault: number for number, fault in enumerate(FAULTS, start=1)}}
-PARTS = "settle", "unusual", "disturbed", "contended", "crowd", "settled", "refresh", "keeps", "follow", "bells"
+PARTS = ("fill_in", "unusual", "disturbed", "largest", "contended", "crowd", "settled", "refresh", "holds", "follow",
+         "silent", "choose", "advance", "learn")
+
+
+@nb.njit
+def tangent(level, won, n, gaussian, rng):
+    """`knock` that keeps all that is drawn from the tangent."""
+    return level + rng.standard_exponential() / tails.steepness(won, n, level, gaussian)
+
+
+@nb.njit
+def eager(k, tail, least, most, own, rng):
+    """`between` that begins with such a score."""
+    scores, gaussian = own.scores, own.terms.gaussian
+    level, chance, won, n = scores.level[k, tail], scores.chance[k, tail], scores.won[k], scores.pulls[k]
+    x = tangent(level, won, n, gaussian, rng)
+    if x > least and tails.thin(chance, rng.random()):
+        while x > most:
+            x = tails.knock(level, chance, least, won, n, gaussian, rng) if rng.random() < chance else np.nan
+        return x
+    return np.nan
 
 
 @cache
 def machine(faulty):
     """Two loops around the module's functions, or around copies that can make the errors."""
-    names = {**vars(st), "compiled_for": lambda: nb.njit(error_model="numpy"), "Limits": Limits}
+    names = {**vars(st), "Limits": Limits, "tangent": tangent, "eager": eager}
     if faulty:
-        source = "\n".join(inspect.getsource(getattr(getattr(st, part), "py_func", None)) for part in PARTS)
-        for fault, (right, wrong) in FAULTS.items():
-            assert source.count(right.replace("@", "")) == 1, fault
-            right, after = right.split("@")
-            lead = "or " if right.startswith("or ") else ""
-            right, wrong = right.removeprefix(lead), wrong.removeprefix(lead)
-            choice = f"{lead}(({wrong}) if arms[0, {COLUMNS}] == {NUMBER[fault]} else ({right}))"
-            source = source.replace(lead + right + after, choice + after)
+        plain = source = "\n".join(inspect.getsource(getattr(st, part).py_func) for part in PARTS)
+        for fault, (place, wrong) in FAULTS.items():
+            before, right, after = place.split("@") if place.count("@") == 2 else ("", *place.split("@"))
+            assert plain.count(before + right + after) == 1 and before + right + after in source, fault
+            choice = f"(({wrong}) if own.member[-1] == {NUMBER[fault]} else ({right}))"
+            source = source.replace(before + right + after, before + choice + after)
         exec(source, names)
-    else:
-        names["bells"] = nb.njit(error_model="numpy")(st.bells.py_func)
+    made = loop(*(names[step] for step in ("choose", "advance", "learn")))
+    names["bells"] = nb.njit(error_model="numpy")(made.py_func)
     exec(LOOPS, names)
     return names["stay"], names["walk"]
 
 
 LOOPS = '''
 @nb.njit(error_model="numpy")
-def stay(rounds, terms, tuning, arms, trees, race, rng):
+def stay(rounds, own, rng):
     """A pull loop without pulls: how often each arm was chosen."""
-    K = arms.shape[0]
+    K, race = own.draws.size, own.race
     counts, kinds = np.zeros(K, np.int64), np.zeros(5, np.int64)
     race.work = inf
     for t in range(rounds):
-        if race.work >= tuning.lazy * K:
-            refresh(terms, tuning, arms, trees, race)
-            wind(t, trees, race, rng)
+        if race.work >= own.tuning.lazy * K:
+            refresh(own)
+            wind(t, own.lines.trees[1, 0], race, rng)
         if race.leader >= 0:
-            arm = race.leader if t < race.bell else disturbed(terms, tuning, arms, trees, race, rng)
+            arm = race.leader if t < race.bell else disturbed(own, rng)
             kinds[0] += t >= race.bell
         elif race.leader == CONTENDED:
-            arm = contended(terms, arms, trees, race, rng)
+            arm = contended(own, rng)
         elif race.leader == CROWD:
-            arm = crowd(t, terms, tuning, arms, trees, race, rng)
+            arm = crowd(t, own, rng)
         else:
-            for k in range(K):
-                arms[k, SCORE] = draw(arms[k, WON], arms[k, PULLS], terms.gaussian, rng)
-            arm = cheapest(terms.alpha, arms[:, SCORE], arms[:, SCORE], arms[:, PRICE])
+            arm = each(own, rng)
         if t >= race.bell:
-            wind(t + 1, trees, race, rng)
+            wind(t + 1, own.lines.trees[1, 0], race, rng)
         kinds[-race.leader if race.leader < 0 else 4] += 1
         counts[arm] += 1
     return counts, kinds
 
 
 @nb.njit(error_model="numpy")
-def walk(repeats, length, terms, tuning, start, trees, race, rng, outcomes, state, record, limits):
+def walk(repeats, length, start, own, rng, outcomes, state, record, limits):
     """How often each sequence of pulls was played through the kernel, by its number in base K."""
-    n, sums, now = state
-    _, max_cost, ceiling, rate = limits
-    K, arms = n.size, start.copy()
+    arms, now, K = state.arms, state.now, own.draws.size
     counts, pulled = np.zeros(K**length, np.int64), np.zeros(K, np.int64)
     for _ in range(repeats):
-        arms[:], trees[:], sums[:], n[:], pulled[:] = start, 0.0, 0.0, 0, 0
+        for mine, first in zip(own.scores[:6], start.scores[:6]):
+            mine[:] = first
+        for mine, first in zip(own.scores[6:], start.scores[6:]):
+            mine[:] = first
+        for sums in arms[1:]:
+            sums[:] = 0.0
+        own.lines.trees[:], arms.n[:], pulled[:] = 0.0, 0, 0
         path, now.rounds = 0, K
-        refresh(terms, tuning, arms, trees, race)
-        wind(K, trees, race, rng)
-        for limit in range(K + 1, K + 1 + length):         # so the kernel is left and entered at every pull
-            stop = Limits(limit, max_cost, ceiling, rate)
-            bells(terms, tuning, arms, trees, race, rng, outcomes, state, record, stop)
+        refresh(own)
+        wind(K, own.lines.trees[1, 0], own.race, rng)
+        for last in range(K + 1, K + 1 + length):         # so the kernel is left and entered at every pull
+            stop = Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause)
+            bells(own, rng, outcomes, state, record, stop)
             path *= K
             for k in range(K):
-                path += k * (n[k] - pulled[k])
-                pulled[k] = n[k]
+                path += k * (arms.n[k] - pulled[k])
+                pulled[k] = arms.n[k]
         counts[path] += 1
     return counts
 '''
 
 
-def arrays(won, n, price, fault=None):
-    """The kernel's arrays in the midst of a run, with the number of an error in one column more."""
-    arms, trees, race = st.sampler(np.array(price, float))
-    arms = np.hstack([arms, np.full((len(n), 1), float(NUMBER[fault]))])
-    arms[:, WON], arms[:, PULLS] = won, n
-    return arms, trees, race
+def midway(won, n, price, terms, tuning=USUAL, fault=None):
+    """What the kernel works on in the midst of a run, with the number of an error behind the list of the crowd."""
+    own = Bells.of(terms, tuning, np.array(price, float), terms.gaussian)
+    own.scores.won[:], own.scores.pulls[:] = won, n
+    return own._replace(member=np.append(own.member, NUMBER[fault]))
 
 
 # ---- 1. posteriors that stay as they are --------------------------------------------------------------
@@ -251,8 +263,8 @@ def frozen_law(name, posterior, alpha):
 
 
 def frozen_counts(name, posterior, alpha, kind, fault=None, rounds=50_000):
-    return machine(fault is not None)[0](rounds * DEEP, told(posterior, alpha), KINDS[kind],
-                                         *arrays(*STATES[name], fault), np.random.default_rng(5))
+    own = midway(*STATES[name], told(posterior, alpha), KINDS[kind], fault)
+    return machine(fault is not None)[0](rounds * DEEP, own, np.random.default_rng(5))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -312,13 +324,13 @@ def path_counts(case, posterior, kind, fault=None, repeats=20_000):
     start, outcomes, length, alpha, unknown = PATHS[case]
     K = len(start[0])
     stacks = Stacks(cb.Bandit([cb.Constant(0.5)] * K, [cb.Constant(0.5)] * K), 0, 0, range(K))
-    run = engine.Run(stacks, [np.inf], 1)
+    run = Run(stacks, [np.inf], 1)
     for k in range(K):
         run.outcomes.pool[run.outcomes.at[k]:][:16] = np.resize(outcomes[k], (16, 2))
     run.outcomes.filled[:] = 16
-    return machine(fault is not None)[1](
-        repeats * DEEP, length, told(posterior, alpha, unknown, WIDTH), KINDS[kind], *arrays(*start, fault),
-        np.random.default_rng(2), run.outcomes, run.state, run.record, run.limits)
+    first, own = (midway(*start, told(posterior, alpha, unknown, WIDTH), KINDS[kind], fault) for _ in range(2))
+    return machine(fault is not None)[1](repeats * DEEP, length, first, own, np.random.default_rng(2),
+                                         run.outcomes, run.state, run.record, run.limits)
 
 
 @cache
@@ -368,9 +380,8 @@ def test_errors_change_the_law_of_paths(fault, kind, case):
 
 def test_the_functions_that_can_err_do_not_unless_told_to():
     for kind in KINDS:
-        start = STATES["random 4"]
-        counts = [machine(faulty)[0](2000, told("beta", 0.1), KINDS[kind], *arrays(*start), np.random.default_rng(0))[0]
-                  for faulty in (False, True)]
+        counts = [machine(faulty)[0](2000, midway(*STATES["random 4"], told("beta", 0.1), KINDS[kind]),
+                                     np.random.default_rng(0))[0] for faulty in (False, True)]
         assert np.array_equal(*counts)
 
 
@@ -397,8 +408,8 @@ class Tuned(cb.CSTS):
 
     kind = "usual"
 
-    def pull_all(self, run, terms, arms, rng):
-        return run.play(st.bells, terms, KINDS[self.kind], *st.sampler(arms.price), rng)
+    def play(self, run, problem, rng):
+        return st.play(self, run, problem, rng, KINDS[self.kind])
 
 
 def tuned(kind, *arguments):
@@ -437,9 +448,9 @@ def test_the_density_at_a_level():
         for won in {0, 1, n // 3, n - 1, n}:
             for level in (0.01, won / n * 0.98 + 0.01, 0.5, 0.99):
                 exact = stats.beta.logpdf(level, won + 1, n - won + 1)
-                assert st.log_density(float(won), float(n), level, False) == pytest.approx(exact, rel=1e-9, abs=1e-8)
+                assert tails.log_density(float(won), float(n), level, False) == pytest.approx(exact, rel=1e-9, abs=1e-8)
                 exact = stats.norm.logpdf(level, won / n, n**-0.5)
-                assert st.log_density(float(won), float(n), level, True) == pytest.approx(exact, rel=1e-12)
+                assert tails.log_density(float(won), float(n), level, True) == pytest.approx(exact, rel=1e-12)
 
 
 def test_a_chance_is_the_area_under_the_tangent_and_bounds_the_tail():
@@ -449,32 +460,32 @@ def test_a_chance_is_the_area_under_the_tangent_and_bounds_the_tail():
             n = np.floor(10 ** rng.uniform(0, 5))
             won = rng.binomial(int(n), rng.random())
             level = float(np.clip(won / n + rng.normal() / n**0.5, 0.001, 0.999))
-            arms, _, _ = arrays([won], [n], [0.5])
-            known = score(posterior, won, n)
+            own, known = midway([won], [n], [0.5], told(posterior, 0.1), Tuning(loud=0.95)), score(posterior, won, n)
             for tail, true in ((LOW, known.cdf(level)), (TOP, known.sf(level))):
-                st.measure(0, tail, level, 0.95, posterior == "gaussian", arms)
-                q = arms[0, CHANCE + tail]
+                tails.measure(0, tail, level, own)
+                q = own.scores.chance[0, tail]
                 slope = abs((known.logpdf(level + 1e-7) - known.logpdf(level - 1e-7)) / 2e-7)
                 assert q == 1.0 or (q == pytest.approx(known.pdf(level) / slope, rel=1e-3) and true <= q <= 0.95)
 
 
-@pytest.mark.parametrize("gaussian", [False, True])
-def test_what_is_learned_is_what_would_be_measured(gaussian):
-    rng = np.random.default_rng(7)
-    arms, trees, _ = arrays([3, 20], [7, 50], [0.5, 0.2])
+@pytest.mark.parametrize("posterior", ["beta", "gaussian"])
+def test_what_is_learned_is_what_would_be_measured(posterior):
+    rng, own = np.random.default_rng(7), midway([3, 20], [7, 50], [0.5, 0.2], told(posterior, 0.1))
+    scores, trees = own.scores, own.lines.trees
     for tail, level in enumerate([0.2, *np.linspace(0.9, 0.6, 8)]):
         for k in range(2):
-            st.measure(k, tail, level, 0.7, gaussian, arms)
+            tails.measure(k, tail, level, own)
     for _ in range(500):
         k, x = rng.integers(2), 1.0 * (rng.random() < 0.5)
-        arms[k, WON] += x
-        arms[k, PULLS] += 1
-        st.learn(k, x, 0.7, gaussian, arms, trees)
-        afresh = arms.copy()
-        for tail in range(st.TAILS):
-            st.measure(k, tail, afresh[k, LEVEL + tail], 0.7, gaussian, afresh)
-        assert arms[:, :COLUMNS] == pytest.approx(afresh[:, :COLUMNS], rel=1e-9)
-        assert trees[1, :st.LEVELS] == pytest.approx(trees[2:4, :st.LEVELS].sum(axis=0), rel=1e-15)
+        scores.won[k] += x
+        scores.pulls[k] += 1
+        tails.update(k, x, own)
+        afresh = own._replace(scores=Scores(*(part.copy() for part in scores)))
+        for tail in range(TAILS):
+            tails.measure(k, tail, scores.level[k, tail], afresh)
+        for part, again in zip(scores, afresh.scores, strict=True):
+            assert part == pytest.approx(again, rel=1e-9)
+        assert trees[1, :LEVELS] == pytest.approx(trees[2:4, :LEVELS].sum(axis=0), rel=1e-15)
 
 
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
@@ -483,46 +494,47 @@ def test_the_leaders_bound_holds_until_it_has_lost_what_is_allowed(posterior):
     rng, found = np.random.default_rng(8), 0
     for _ in range(200):
         n = np.floor(10 ** rng.uniform(1, 4))
-        arms, trees, race = arrays([np.floor(0.6 * n), np.floor(0.4 * n)], [n, n], [0.1, 0.5])
-        race.leader, gaussian, given = 0, posterior == "gaussian", told(posterior, 0.1)
-        level = float(0.6 - rng.uniform(0, 5) * (0.24 / n) ** 0.5)
-        st.measure(0, LOW, level, 0.7, gaussian, arms)
-        st.vouch(given, Tuning(), arms, trees, race)
+        own = midway([np.floor(0.6 * n), np.floor(0.4 * n)], [n, n], [0.1, 0.5], told(posterior, 0.1))
+        (won, pulls, *_), race, gaussian = own.scores, own.race, own.terms.gaussian
+        race.leader, level = 0, float(0.6 - rng.uniform(0, 5) * (0.24 / n) ** 0.5)
+        tails.measure(0, LOW, level, own)
+        st.vouch(own)
         if race.bound >= 1.0:
             continue
         p = rng.choice([0.0, 0.3, 0.6, 1.0])
-        while arms[0, PULLS] - arms[0, WON] <= race.allowed and arms[0, PULLS] < n + 500:
-            st.measure(0, LOW, level, 0.7, gaussian, arms)
-            assert arms[0, CHANCE + LOW] <= race.bound * (1 + 1e-9)
-            arms[0, WON] += rng.random() ** (1 / p - 1) if gaussian and 0 < p < 1 else 1.0 * (rng.random() < p)
-            arms[0, PULLS] += 1
+        while pulls[0] - won[0] <= race.allowed and pulls[0] < n + 500:
+            tails.measure(0, LOW, level, own)
+            assert own.scores.chance[0, LOW] <= race.bound * (1 + 1e-9)
+            won[0] += rng.random() ** (1 / p - 1) if gaussian and 0 < p < 1 else 1.0 * (rng.random() < p)
+            pulls[0] += 1
             found += 1
     assert found > 10_000
 
 
 def test_a_point_on_a_stretch_is_a_bell_as_often_as_it_should_be():
     for q in [*np.linspace(0.001, 0.95, 200), 1.0]:
-        hit = 1 - np.exp(-st.stretch(q))
-        assert q <= hit * (1 + 1e-12) and st.thin(q, 0.0)
+        hit = 1 - np.exp(-tails.stretch(q))
+        assert q <= hit * (1 + 1e-12) and tails.thin(q, 0.0)
         if q < 1:
             # The share of uniform numbers that are taken is q / hit: the first comparison takes no more.
             assert 1 - 0.3 * q * q <= q / hit
-            assert st.thin(q, q / hit * (1 - 1e-9)) and not st.thin(q, q / hit * (1 + 1e-9))
+            assert tails.thin(q, q / hit * (1 - 1e-9)) and not tails.thin(q, q / hit * (1 + 1e-9))
 
 
 def test_whose_stretch_is_hit():
     rng = np.random.default_rng(9)
     for K in (1, 2, 5, 8, 13):
-        arms, trees, _ = arrays(np.ones(K), np.full(K, 3), rng.random(K))
+        own = midway(np.ones(K), np.full(K, 3), rng.random(K), told("beta", 0.1))
+        chance, lines = own.scores.chance, own.lines
         for k in range(K):
-            arms[k, CHANCE + TOP] = rng.choice([0.0, 0.1, 0.5, 1.0])
-            st.hang(k, arms, trees)
-        lengths = np.array([st.stretch(arms[int(arms[leaf, st.ARM]), CHANCE + TOP]) for leaf in range(K)])
-        ends = np.cumsum(lengths)
-        assert trees[1, 0] == pytest.approx(ends[-1])
+            chance[k, TOP] = rng.choice([0.0, 0.1, 0.5, 1.0])
+            tails.hang(k, own)
+        ends = np.cumsum([tails.stretch(chance[arm, TOP]) for arm in lines.arm])
+        assert lines.trees[1, 0] == pytest.approx(ends[-1])
         for place in rng.random(50) * ends[-1]:
-            leaf, end = st.locate(0, place, trees)
-            assert leaf == np.searchsorted(ends, place, side="right") and end == pytest.approx(ends[leaf])
+            arm, end = tails.locate(0, place, lines)
+            leaf = np.searchsorted(ends, place, side="right")
+            assert arm == lines.arm[leaf] and end == pytest.approx(ends[leaf])
 
 
 def bits():
