@@ -210,11 +210,10 @@ by_bounds = loop(look, pull_far, bound)
 @kernel(CSUCB)
 def cs_bounds(policy: CSUCB | CSETC, run: Run, problem: Problem, rng: object) -> int:
     """One bound moves in a round, and many pulls are made at once where it cannot matter."""
-    upper, lower, price, *unused, _ = policy.remember(problem)
-    local = new_record(LOCAL)
+    kind, notes, local = Kind(pessimistic=isinstance(policy, CSETC)), policy.remember(problem), new_record(LOCAL)
     local.patience = SHORTEST
-    kind = Kind(pessimistic=isinstance(policy, CSETC))
-    return run.play(by_bounds, Bounds(policy.told(problem), kind, upper, lower, price, np.array(unused), local), None)
+    own = Bounds(policy.told(problem), kind, *notes[:3], np.zeros((3, problem.K)), local)
+    return run.play(by_bounds, own, None)
 
 
 # ---- policies that keep to an arm for a spell -------------------------------------------------------

@@ -87,7 +87,7 @@ def bound_all(arms, told, notes):
             notes.price[k] = lowest_price(k, arms, told.width)
 
 
-class Subsidy(Policy):
+class _Subsidy(Policy):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
 
     support = (0.0, 1.0)
@@ -106,7 +106,7 @@ class Subsidy(Policy):
             require_known_costs(self, problem)
 
 
-class SubsidyRule(Subsidy, NamedRule):
+class _SubsidyRule(_Subsidy, NamedRule):
     """Such a policy with a rule, from what it is told and its notes."""
 
     spell = SPELL
@@ -142,7 +142,7 @@ def cs_ucb(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSUCB(SubsidyRule):
+class CSUCB(_SubsidyRule):
     """CS-UCB (Algorithm 1): each arm once, then scores min(mean + beta, 1), beta = sqrt(2 log T / n).
 
     Parameters
@@ -188,7 +188,7 @@ def cs_ts_learns(t, arm, outcome, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSTS(SubsidyRule):
+class CSTS(_SubsidyRule):
     """CS-TS (Algorithm 1): each arm once, then scores drawn from the posteriors of the mean rewards.
 
     Parameters
@@ -240,7 +240,7 @@ def exploration(horizon: int, K: int) -> int:
     return min(round((horizon / K) ** (2 / 3)), horizon // K)
 
 
-class _Exploring(SubsidyRule):
+class _Exploring(_SubsidyRule):
     """A policy that explores all arms equally to begin with."""
 
     def __post_init__(self):
@@ -427,7 +427,7 @@ def pairwise(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class PairwiseElimination(SubsidyRule):
+class PairwiseElimination(_SubsidyRule):
     """Pairwise elimination (PE-CS; Juneja, Joe-Wong and Yagan, 2025), as the authors' released code has it.
 
     Stage 1 finds the best arm by improved UCB: after round m each active arm has tau_m = ceil(2 log(T D^2) / D^2)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..checks import ROUNDING, positive
 from .base import ChoiceRule, Problem, choose, rule
-from .cost_subsidy import ACTIVE, BEATEN, Notes, Subsidy, SubsidyRule, cheapest, next_of, reward_bounds
+from .cost_subsidy import ACTIVE, BEATEN, Notes, _Subsidy, _SubsidyRule, cheapest, next_of, reward_bounds
 
 # ---- exploring with elimination ---------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ def elimination(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSElimination(SubsidyRule):
+class CSElimination(_SubsidyRule):
     """Explores with elimination, then buys cheap: keeps what Theorem 4 promises as far as any policy can; ours.
 
     The active arms are pulled equally often. At looks, after 1, 2, ... sweeps and later whenever the number of sweeps
@@ -229,7 +229,7 @@ def value_of_a_look(t, n, reward, cost, reward_sq, cost_sq, problem, params, mem
 
 
 @dataclass(frozen=True)
-class CSVOI(Subsidy, ChoiceRule):
+class CSVOI(_Subsidy, ChoiceRule):
     """CS-VOI, the value of one more look, for a cheap arm just good enough or just not; ours, without a theorem.
 
     Each arm once. Then the default is the arm whose pull is expected to lose least, quality and cost together, with
