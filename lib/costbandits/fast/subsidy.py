@@ -72,14 +72,14 @@ class Spells(NamedTuple):
 
 # ---- exploring --------------------------------------------------------------------------------------
 
-@nb.njit(error_model="numpy")
+@step
 def turns_from(t, left, arms, outcomes):
     """How many whole sweeps through all arms fit into the rounds left; 0 if that is few, or round t + 1 begins none."""
-    K, turns = arms.n.size, left // arms.n.size
-    typed = False
-    for k in range(K):
-        typed = typed or is_typed(k, outcomes)
-    return 0 if t % K > 0 or turns < SHORTEST or typed else turns      # what is typed may run out halfway
+    turns = left // arms.n.size if t % arms.n.size == 0 else 0
+    turns = turns if turns >= SHORTEST else 0
+    for k in range(arms.n.size if turns > 0 else 0):
+        turns = 0 if is_typed(k, outcomes) else turns       # it may run out halfway
+    return turns
 
 
 @nb.njit(error_model="numpy")
