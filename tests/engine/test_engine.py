@@ -192,8 +192,8 @@ def test_a_run_without_end_says_why_its_rounds_take_time(monkeypatch):
     assert told(cb.MUCB(), beta).startswith("2,000 rounds; max_rounds allows more (rounds are played one by one, for ")
     assert told(cb.BGreedy(), cb.Constant(-1), max_rounds=99).endswith("for some outcomes are below 0)")
     assert told(cb.ChoosePolicy(asleep), half, max_rounds=99).endswith("ChoosePolicy does not pull in blocks)")
-    assert told(cb.MUCB(), half, max_rounds=99, fast=False).endswith("one by one, for MUCB is played by its definition)")
-    assert told(cb.MUCB(), half, fast=False).startswith("2,000 rounds; max_rounds allows more (rounds are played one by")
+    assert told(cb.MUCB(), half, max_rounds=99, fast=False).endswith("for MUCB is played by its definition)")
+    assert told(cb.MUCB(), half, fast=False).startswith("2,000 rounds; max_rounds allows more (rounds are ")
 
 
 def test_the_longest_run_allowed():

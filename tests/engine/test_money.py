@@ -30,13 +30,13 @@ TURNS = {"in turn": cb.ChoosePolicy(in_turn)}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("second", [cb.Bernoulli(0.4), cb.Bernoulli(0.5), cb.TruncatedNormal(0.3, 0.1, 0, 1)])
-@pytest.mark.parametrize("cost", ["0.1", "0.3", "0.7"])
+@pytest.mark.parametrize(("cost", "fast"), [("0.1", True), ("0.3", True), ("0.7", True), ("0.7", False)])
 @pytest.mark.parametrize(("policies", "stop"), [(SOFT, cb.Budget), (HARD, cb.HardBudget)])
-def test_a_budget_for_a_million_pulls_is_spent_on_a_million(policies, stop, cost, second):
+def test_a_budget_for_a_million_pulls_is_spent_on_a_million(policies, stop, cost, second, fast):
     """Of two arms alike most pulls are made one by one; so are those of an arm whose rewards are not counted."""
     bandit = cb.Bandit([cb.Bernoulli(0.5) if second.variance > 0.01 else second, second],
                        [cb.Constant(float(cost))] * 2)
-    runs = cb.simulate(policies, bandit, stop(float(Fraction(cost) * LONG)), checkpoints=[0.25, 0.5, 1])
+    runs = cb.simulate(policies, bandit, stop(float(Fraction(cost) * LONG)), checkpoints=[0.25, 0.5, 1], fast=fast)
     assert runs.rounds[:, 0].tolist() == [[LONG // 4, LONG // 2, LONG]] * len(policies)
     assert runs.spent[:, 0, -1] == pytest.approx(float(cost) * LONG, rel=1e-12)
 

@@ -26,7 +26,8 @@ RECORDS = dict(records())
 
 def test_the_records_are_found():
     assert {"engine.state.NOW", "engine.thinning.CLOCK", "fast.search.SEARCH", "fast.search.NODE", "fast.search.ARM",
-            "fast.thompson.RACE", "policies.suak.ACCOUNT", "policies.suak.LAST"} <= set(RECORDS)
+            "fast.thompson.RACE", "fast.subsidy_thompson.RACE", "policies.suak.ACCOUNT", "policies.suak.LAST",
+            "policies.cost_subsidy.SPELL", "policies.subsidy_repairs.LOOK"} <= set(RECORDS)
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -13,11 +13,11 @@ import costbandits as cb
 from costbandits import fast as kernels
 from costbandits.engine.compilation import compiled_for
 from costbandits.engine.driver import DONE, LAST_ROUND, pull_many
+from costbandits.engine.numerics import SLACK
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import Arm, Arms, Money
 from costbandits.fast.lower import lower_bound, lower_for
-from costbandits.fast.search import SLACK
 from costbandits.policies.base import Problem
 from costbandits.studies.study import FURTHEST, PATIENCE, PROBED, Study
 

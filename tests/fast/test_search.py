@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import costbandits as cb
+from costbandits.engine import numerics, plain
 from costbandits.engine.state import Arms
 from costbandits.fast import search as engine
 
@@ -129,15 +130,15 @@ ERRORS = {
 
 
 @cache
-def plain(error=None):
+def not_compiled(error=None):
     """The functions of the search, not compiled, with an error."""
-    parts = [engine.with_slack, engine.put, engine.highest, engine.soonest, engine.index_at, engine.renew,
+    parts = [numerics.with_slack, plain.index_at, engine.put, engine.highest, engine.soonest, engine.renew,
              engine.lazy_argmax, engine.pulled]
     source = "\n".join(inspect.getsource(getattr(part, "py_func", part)) for part in parts)
     right, wrong = ERRORS.get(error, ("", ""))
     assert error is None or source.count(right) == 1
-    names = {**vars(engine), "nb": SimpleNamespace(njit=lambda **_: lambda part: part), "_inlined": lambda part: part,
-             "step": lambda part: part, "leaves_of": lambda tree: tree.size // 2}
+    names = {**vars(numerics), **vars(engine), "nb": SimpleNamespace(njit=lambda **_: lambda part: part),
+             **dict.fromkeys(("_inlined", "step"), lambda part: part), "leaves_of": lambda tree: tree.size // 2}
     exec(source.replace(right, wrong) if error else source, names)
     return SimpleNamespace(**names)
 
@@ -145,8 +146,8 @@ def plain(error=None):
 def caught(error):
     """Whether one of a few short runs shows the error."""
     with np.errstate(all="ignore"):
-        return any(fault(kind, K, 300, seed, stray, 3, plain(error), first_fault) for seed in range(2) for K in (3, 12)
-                   for stray in (0.0, 0.2) for kind in KINDS.values())
+        return any(fault(kind, K, 300, seed, stray, 3, not_compiled(error), first_fault) for seed in range(2)
+                   for K in (3, 12) for stray in (0.0, 0.2) for kind in KINDS.values())
 
 
 @pytest.mark.slow
@@ -178,7 +179,7 @@ def test_a_first_search_by_hand():
     own = Searched.of([1.0, 3.0, 2.0])
     assert engine.lazy_argmax(known, 3, own, once_each(3), 10) == 1
     assert (own.search.leader, own.search.tied, own.search.expires) == (1, -1, 10)
-    assert own.search.rival_bound == 2.0 * (1 + engine.SLACK) and engine.highest(own.tree) == 2
+    assert own.search.rival_bound == 2.0 * (1 + numerics.SLACK) and engine.highest(own.tree) == 2
 
 
 def test_the_tree_by_hand():
