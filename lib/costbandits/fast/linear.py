@@ -16,7 +16,20 @@ from ..engine.driver import loop, one, step
 from ..engine.run import Run
 from ..engine.state import Outcome, new_record
 from ..policies.base import Problem
-from ..policies.linear import CB, BudgetCB, Estimates, Memory, Told, optimism, pull_of, radius, renew, shrink, update
+from ..policies.linear import (
+    CB,
+    BudgetCB,
+    Estimates,
+    Memory,
+    Told,
+    growth_until,
+    optimism,
+    pull_of,
+    radius,
+    renew,
+    shrink,
+    update,
+)
 from . import kernel
 
 # All arms are looked at in every round if there are few, or where x' A^-1 x begins so large that roundings could
@@ -264,7 +277,7 @@ def choose(t, money, own, arms, limits, rng):
     """The best of the contenders, once it is certain that no other arm is better."""
     told, memory, contest = own
     race, K = contest.race, arms.n.size
-    eps = radius(t + 1, told, memory.volume)
+    eps = radius(growth_until(t + 1, told, memory.volume), told)
     place, best, tries = int(rng.random() * K) if t == 0 else -1, inf, 0
     while place < 0:
         if reach(eps, contest.drift) <= race.radius and (race.work < 16 * K or tries > 0 or race.rest == -inf):
