@@ -137,7 +137,7 @@ lowest:  ## the tests of the library on the oldest Numba, NumPy, ... that pyproj
 	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
 	env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" \
 	  $(BUILD)/lowest/bin/python -m pytest $(SPREAD) \
-	  $(patsubst %,tests/%,environments engine policies studies theory analysis)
+	  $(patsubst %,tests/%,environments engine policies fast studies theory analysis)
 
 OLDEST = $$(sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)".*/\1==\2/p' pyproject.toml)
 TOOLS = $$(sed -nE 's/^((hypothesis|mpmath|pytest|pytest-xdist)==[^ ]*).*/\1/p' requirements.lock)
