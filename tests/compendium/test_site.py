@@ -15,10 +15,10 @@ import pytest
 from pygments.token import Generic, Keyword, Name
 
 import costbandits
-from compendium import outcome, report
+from compendium import check, outcome, report
 from compendium.project import chapters, claims
 from compendium.site import __main__ as command
-from compendium.site import architecture, check, extension, ledger, results, sources
+from compendium.site import architecture, extension, ledger, results, sources
 from compendium.site import chapters as pages_of_chapters
 from compendium.site.links import Links
 
