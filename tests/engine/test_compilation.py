@@ -27,13 +27,13 @@ from costbandits.engine.compilation import compiled_for
 from costbandits.engine.driver import DONE, add_up
 from costbandits.engine.numerics import with_slack
 from costbandits.engine.plain import INDEX
-from costbandits.engine.state import TYPES
+from costbandits.engine.state import GAME
 
 
-@compiled_for(nb.int64(nb.types.FunctionType(INDEX), nb.float64[::1], nb.float64[::1], *TYPES))
-def loop(index, constant, params, outcomes, state, record, limits):
-    add_up(state)
-    state.now.reward += with_slack(index(9, 2, 1.0, 0.5, 1.0, 0.25, constant[0], params))
+@compiled_for(nb.int64(nb.types.FunctionType(INDEX), nb.float64[::1], nb.float64[::1], GAME))
+def loop(index, constant, params, game):
+    add_up(game.state)
+    game.state.now.reward += with_slack(index(9, 2, 1.0, 0.5, 1.0, 0.25, constant[0], params))
     return DONE
 """
 PLAYED = """
@@ -44,11 +44,11 @@ with warnings.catch_warnings(record=True) as told:
     import numpy as np
     import costbandits as cb
     from costbandits import toy
-    from costbandits.engine import compilation, driver, run, stacks
+    from costbandits.engine import compilation, driver, run, stacks, state
 
     made = compilation.around(toy.loop, cb.{policy}.rule)
     run = run.Run(stacks.Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]), 0, 0, [0]), [1.0], 10)
-    assert made(np.zeros(1), np.empty(0), run.outcomes, run.state, run.record, run.limits) == driver.DONE
+    assert made(np.zeros(1), np.empty(0), state.Game(run.outcomes, run.state, run.record, run.limits)) == driver.DONE
 hits = [sum(each.stats.cache_hits.values()) for each in (made.compiled, driver.add_up)]
 print(*hits, run.state.now.reward, [str(each.message) for each in told])
 """

@@ -23,11 +23,14 @@ from costbandits.engine.driver import (
     SKIP,
     UNAFFORDABLE,
     Money,
+    if_counted,
+    in_leaf,
     loop,
     one,
     pull_many,
     pull_once,
     step,
+    unless_typed,
 )
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
@@ -241,6 +244,45 @@ def test_a_choice_is_not_asked_for_again_where_outcomes_must_be_drawn(advance):
     assert (np.diff(asked) > 0).all() and learnt[:, 1].min() > 0
     if advance == "one":
         assert asked.tolist() == list(range(run.state.now.rounds))
+
+
+class Sums(NamedTuple):
+    """What was spent when each round was asked for, and whether the arm's outcomes had just run out."""
+
+    told: np.ndarray        # (ROUNDS,)     as the driver has it
+    costs: np.ndarray       # (ROUNDS, 2)   over each arm
+    out: np.ndarray         # (ROUNDS + 1,)
+
+
+@step
+def by_turns(t, money, own, arms, limits, rng):
+    own.told[t], own.costs[t] = money.spent, arms.cost
+    return t % 2, 1
+
+
+@step
+def look_for_more(arm, m, t, own, arms, outcomes, rng):
+    own.out[t] = arms.n[arm] == outcomes.filled[arm]
+
+
+class TypedBeta(cb.Beta):
+    """Drawn in Python."""
+
+
+LAWS = {"counted": cb.Discrete([0.1, 0.7], [0.5, 0.5]), "uncounted": cb.Beta(2, 3), "typed": TypedBeta(2, 3)}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("goes_on, on", [(in_leaf, ""), (if_counted, "counted"), (unless_typed, "counted uncounted")],
+                         ids=["in_leaf", "if_counted", "unless_typed"])
+def test_the_money_is_added_up_where_the_driver_looks_up(goes_on, on, law):
+    """At the ends of leaves, unless the loop goes on: sums over arms and sums of all costs are rounded otherwise."""
+    own = Sums(np.zeros(ROUNDS), np.zeros((ROUNDS, 2)), np.zeros(ROUNDS + 1, bool))
+    run = Run(Stacks(cb.Bandit([cb.Bernoulli(0.5)] * 2, [LAWS[law]] * 2), 0, 0, range(2), 64), [inf], ROUNDS)
+    assert run.play(loop(by_turns, one, look_for_more, goes_on), own, None) == LAST_ROUND
+    out, added_up = own.out[:-1], own.told == own.costs.sum(axis=1)
+    assert out.sum() > 5 and not added_up[~out].all()
+    assert added_up[out].all() == (law not in on.split())
 
 
 def test_a_run_goes_on_after_a_pause():

@@ -629,3 +629,14 @@ def test_where_rounding_leaves_no_room_the_definition_ends_as_the_kernel_does():
     for fast_too in (True, False):
         runs = cb.simulate({"KUBE": cb.KUBE()}, bandit, cb.HardBudget(10), shuffle=False, fast=fast_too)
         assert runs.pulls[0, 0, -1].tolist() == [1, 0]
+
+
+@pytest.mark.slow
+def test_kube_looks_up_where_no_block_can_be_taken():
+    """There the money is added up anew. If it were not, this run's last rest would be rounded to one pull less.
+
+    As first played: arms 8 and 41 of a hundred, and what was spent.
+    """
+    runs = cb.simulate({"KUBE": cb.KUBE(40.0)}, cb.instances.knapsack(100, 1, 20), cb.HardBudget(1e6), [175], 0, [1.0])
+    assert runs.pulls[0, 0, -1, [8, 41]].tolist() == [4926, 151950]
+    assert runs.spent[0, 0, -1] == 999999.9588296021

@@ -22,7 +22,7 @@ import costbandits as cb
 from costbandits.engine.driver import loop
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
-from costbandits.engine.state import Limits
+from costbandits.engine.state import Game, Limits
 from costbandits.fast import subsidy_thompson as st
 from costbandits.fast import tails
 from costbandits.fast.subsidy_thompson import USUAL, Bells, Terms, Tuning
@@ -153,7 +153,7 @@ def eager(k, tail, least, most, own, rng):
 @cache
 def machine(faulty):
     """Two loops around the module's functions, or around copies that can make the errors."""
-    names = {**vars(st), "Limits": Limits, "tangent": tangent, "eager": eager}
+    names = {**vars(st), "Game": Game, "Limits": Limits, "tangent": tangent, "eager": eager}
     if faulty:
         plain = source = "\n".join(inspect.getsource(getattr(st, part).py_func) for part in PARTS)
         for fault, (place, wrong) in FAULTS.items():
@@ -162,7 +162,7 @@ def machine(faulty):
             choice = f"(({wrong}) if own.member[-1] == {NUMBER[fault]} else ({right}))"
             source = source.replace(before + right + after, before + choice + after)
         exec(source, names)
-    made = loop(*(names[step] for step in ("choose", "advance", "learn")))
+    made = loop(*(names[step] for step in ("choose", "advance", "learn", "if_counted")))
     names["bells"] = nb.njit(error_model="numpy")(made.py_func)
     exec(LOOPS, names)
     return names["stay"], names["walk"]
@@ -213,7 +213,7 @@ def walk(repeats, length, start, own, rng, outcomes, state, record, limits):
         wind(K, own.lines.trees[1, 0], own.race, rng)
         for last in range(K + 1, K + 1 + length):         # so the kernel is left and entered at every pull
             stop = Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause)
-            bells(own, rng, outcomes, state, record, stop)
+            bells(own, rng, Game(outcomes, state, record, stop))
             path *= K
             for k in range(K):
                 path += k * (arms.n[k] - pulled[k])

@@ -32,7 +32,7 @@ import costbandits as cb
 from costbandits.engine.driver import DONE, LAST_ROUND, loop
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
-from costbandits.engine.state import TYPES, Limits, Money, new_record
+from costbandits.engine.state import GAME, Game, Limits, Money, new_record
 from costbandits.engine.trees import KIND
 from costbandits.fast import thompson
 from costbandits.fast.thompson import BELL, CHANCE, RACE, RATE, TILT, USUAL, Bells, Tuning
@@ -43,7 +43,7 @@ DEEP = int(os.environ.get("COSTBANDITS_DEEP", "1"))
 ALARM, CAUGHT = 1e-9, 1e-12
 FINE, FINER = 1.0, 1.6                                     # the grid in use, and one to compare it with
 TAIL = special.ndtr(-9.0)                                  # 1e-19: what lies further out is left out
-LOOP = T.int64(nb.typeof(Bells.of(1, USUAL)), T.npy_rng, *TYPES)
+LOOP = T.int64(nb.typeof(Bells.of(1, USUAL)), T.npy_rng, GAME)
 
 
 def compiled(made):
@@ -187,7 +187,7 @@ def faulty():
         source = source.replace(right, f"(({wrong}) if {table}[8, 0] == {NUMBER[fault]} else ({right}))")
     names = {**vars(thompson), "eager": eager, "expected": expected}
     exec(source, names)
-    bells = compiled(loop(names["choose"], names["advance"], names["learn"]))
+    bells = compiled(loop(*(names[step] for step in ("choose", "advance", "learn", "if_counted"))))
     return types.SimpleNamespace(**{part.py_func.__name__: names[part.py_func.__name__] for part in parts}, bells=bells)
 
 
@@ -309,8 +309,9 @@ def test_choices_follow_the_law_of_frozen_posteriors(number):
 # 2. Whole paths through the kernel, in which the posteriors learn from outcomes that are fixed beforehand.
 
 @nb.njit(T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args))
-def play_paths(loop, repeats, length, start, rng, outcomes, state, record, limits):
+def play_paths(loop, repeats, length, start, rng, game):
     """How often each sequence of `length` pulls was played, by its number in base K."""
+    outcomes, state, record, limits = game
     n, own, K = state.arms.n, Bells(start.tuning, start.posteriors.copy(), start.race, start.rung), state.arms.n.size
     counts, pulled = np.zeros(K**length, np.int64), np.zeros(K, np.int64)
     for _ in range(repeats):
@@ -320,8 +321,8 @@ def play_paths(loop, repeats, length, start, rng, outcomes, state, record, limit
             for row in range(9):
                 own.posteriors[row, k] = start.posteriors[row, k]
         for last in range(1, length + 1):                  # so the kernel is left and entered at every pull
-            loop(own, rng, outcomes, state, record,
-                 Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause))
+            until = Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause)
+            loop(own, rng, Game(outcomes, state, record, until))
             path *= K
             for k in range(K):
                 path += k * (n[k] - pulled[k])
@@ -352,7 +353,7 @@ def path_counts(loop, case, fault=None):
         run.outcomes.pool[first:first + 16] = np.resize(outcomes[k], (16, 2))
     run.outcomes.filled[:] = 16
     return play_paths(loop, 30_000 * DEEP, length, own_of(posteriors, tuning, fault), np.random.default_rng(1),
-                      run.outcomes, run.state, run.record, run.limits)
+                      Game(run.outcomes, run.state, run.record, run.limits))
 
 
 def learned(arm, outcomes, n):

@@ -1,12 +1,14 @@
 """One driver for all policies: it asks for an arm, has it pulled, and stops where a run must stop.
 
-What a policy does is three functions, which are inlined into the driver (`loop`). Each is compiled by `step`:
+What a policy does is three functions, which are inlined into the driver (`loop`), and a fourth says how often the
+driver looks up. Each is compiled by `step`:
 
 * `choose(t, money, own, arms, limits, rng)` returns the arm of round t + 1, and for how many pulls it is good at most;
   or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and any number.
 * `advance(arm, m, t, money, own, arms, outcomes, rng)` pulls it, once or up to m times, and returns the money then, and
   how many rounds that took. (It may pull others, too, in rounds of their own.)
 * `learn(arm, m, t, own, arms, outcomes, rng)` takes up what follows: m rounds were played, t are over.
+* `goes_on(arm, arms, outcomes)` says whether the driver need not look up: there it adds up the money anew.
 
 `own` is a tuple of the policy's own arrays and numbers, by name. A choice may be asked for again only if no random
 number was drawn for it, so an arm whose law is sampled in Python is left as soon as its outcomes have run out.
@@ -115,6 +117,24 @@ def one(arm, m, t, money, own, arms, outcomes, rng):
 @step
 def nothing(arm, m, t, own, arms, outcomes, rng):
     """`learn` nothing but the sums."""
+
+
+@step
+def in_leaf(arm, arms, outcomes):
+    """`goes_on` until the outcomes at hand have run out."""
+    return arms.n[arm] < outcomes.filled[arm]
+
+
+@step
+def if_counted(arm, arms, outcomes):
+    """`goes_on` past that where outcomes are counted."""
+    return arms.n[arm] < outcomes.filled[arm] or is_counted(arm, outcomes)
+
+
+@step
+def unless_typed(arm, arms, outcomes):
+    """`goes_on` past that unless a law must be sampled in Python."""
+    return arms.n[arm] < outcomes.filled[arm] or not is_typed(arm, outcomes)
 
 
 @nb.njit(error_model="numpy")
@@ -232,10 +252,11 @@ def end_run(t, state, record):
 # ---- the driver --------------------------------------------------------------------------------------
 
 @compiled_for()
-def drive(choose, advance, learn, own, rng, outcomes, state, record, limits):
+def drive(choose, advance, learn, goes_on, own, rng, game):
     """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
-    own, outcomes, limits, arms, rng = lent(own), lent(outcomes), lent(limits), lent(state.arms), lent(rng)
-    n, filled, K, now = arms.n, outcomes.filled, arms.n.size, state.now
+    state, record, own, rng = game.state, game.record, lent(own), lent(rng)
+    outcomes, limits, arms = lent(game.outcomes), lent(game.limits), lent(state.arms)
+    K, now = arms.n.size, state.now
     last, max_cost, ceiling, rate, pause = limits
     status, arm, t, spent, collected = RUNNING, 0, now.rounds, now.spent, now.reward
     while status == RUNNING:
@@ -258,7 +279,7 @@ def drive(choose, advance, learn, own, rng, outcomes, state, record, limits):
                     add_up(state)
                     spent, collected = now.spent, now.reward
                     near = approach(spent, due)
-                going = spent < due and t < last and (n[arm] < filled[arm] or not is_typed(arm, outcomes))
+                going = spent < due and t < last and goes_on(arm, arms, outcomes)
                 learn(arm, done, t, own, arms, outcomes, rng)
             elif chosen >= NULL_ARM:
                 t += 1
@@ -273,8 +294,9 @@ def drive(choose, advance, learn, own, rng, outcomes, state, record, limits):
     return status
 
 
-def loop(choose: Callable, advance: Callable = one, learn: Callable = nothing) -> Callable:
-    """The driver with these three steps compiled into it: what `Run.play` takes.
+def loop(choose: Callable, advance: Callable = one, learn: Callable = nothing,
+         goes_on: Callable = in_leaf) -> Callable:
+    """The driver with these steps compiled into it: what `Run.play` takes.
 
     >>> from costbandits.engine.run import Run
     >>> from costbandits.engine.stacks import Stacks
@@ -284,4 +306,4 @@ def loop(choose: Callable, advance: Callable = one, learn: Callable = nothing) -
     >>> run.play(first, (), None) == DONE, run.state.arms.n
     (True, array([20,  0]))
     """
-    return around(drive, choose, advance, learn)
+    return around(drive, choose, advance, learn, goes_on)

@@ -14,8 +14,8 @@ import numpy as np
 from numba import types as T
 
 from .compilation import OPTIONS, compiled_for
-from .driver import END, NOT_NUMBER, NULL_ARM, drive, loop, nothing, one, step
-from .state import TYPES, Outcome
+from .driver import END, NOT_NUMBER, NULL_ARM, drive, in_leaf, loop, nothing, one, step
+from .state import GAME, Outcome
 
 INDEX_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "constant", "params")
 CHOICE_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "problem", "params", "memory", "rng")
@@ -94,17 +94,17 @@ def free_choice(t, money, own, arms, limits, rng):
     return arm if arm >= NULL_ARM else arms.n.size, 1       # the driver's other words are not a rule's to say
 
 
-@compiled_for(T.int64(T.FunctionType(INDEX), _floats, _floats, *TYPES))
-def by_scanning(index, constant, params, outcomes, state, record, limits):
+@compiled_for(T.int64(T.FunctionType(INDEX), _floats, _floats, GAME))
+def by_scanning(index, constant, params, game):
     """The loop that plays any index by `full_scan`."""
-    return _drive(full_scan, one, nothing, Scan(index, constant, params), 0, outcomes, state, record, limits)
+    return _drive(full_scan, one, nothing, in_leaf, Scan(index, constant, params), 0, game)
 
 
-@compiled_for(T.int64(T.FunctionType(CHOICE), _floats, _floats, _floats, T.npy_rng, *TYPES))
-def by_choosing(choose, problem, params, memory, rng, outcomes, state, record, limits):
+@compiled_for(T.int64(T.FunctionType(CHOICE), _floats, _floats, _floats, T.npy_rng, GAME))
+def by_choosing(choose, problem, params, memory, rng, game):
     """The loop that plays any choice of the reader's."""
     own = Choice(choose, problem, params, memory)
-    return _drive(free_choice, one, nothing, own, rng, outcomes, state, record, limits)
+    return _drive(free_choice, one, nothing, in_leaf, own, rng, game)
 
 
 @functools.lru_cache(256)

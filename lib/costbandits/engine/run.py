@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from .driver import DONE, LAST_ROUND, RUNNING, STACK_EMPTY, note
 from .stacks import Stacks
-from .state import NOW, Arms, Record, State, new_limits, new_record
+from .state import NOW, Arms, Game, Record, State, new_limits, new_record
 
 
 class RuleError(Exception):
@@ -43,7 +43,7 @@ class Run:
 
     @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def play(self, loop: Callable, *own: object, pause: float = math.inf) -> int:
-        """Call `loop(*own, ...)` until the run ends; its status. Draws outcomes when a stack is empty.
+        """Call `loop(*own, game)` until the run ends; its status. Draws outcomes when a stack is empty.
 
         From a spending of `pause` on `choose` is asked anew whether it can go on.
         """
@@ -53,7 +53,7 @@ class Run:
             self.stacks.read_on(self.outcomes, self.state.arms)
             limits = self.limits._replace(last_round=int(last), pause=float(pause))
             try:
-                status = loop(*own, self.outcomes, self.state, self.record, limits)
+                status = loop(*own, Game(self.outcomes, self.state, self.record, limits))
             except Exception as error:
                 raise RuleError(int(now.rounds) + 1) from error
             if status == LAST_ROUND and self.ends is not None:

@@ -104,6 +104,15 @@ class Limits(NamedTuple):
     pause: float            # the spending from which on an arm may be too expensive; infinite where nobody asks
 
 
+class Game(NamedTuple):
+    """All that a run is, but for its policy."""
+
+    outcomes: Outcomes
+    state: State
+    record: Record
+    limits: Limits
+
+
 def new_record(dtype: np.dtype) -> np.record:
     """A single record of this type, all zeros; its fields are read and written as attributes.
 
@@ -127,5 +136,5 @@ _outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1,
                      np.zeros(5, np.uint64))
 _record = Record(np.zeros(1), np.zeros((1, 1), np.int64), np.zeros(1, NOW))
 
-# Their types for Numba.
-TYPES = tuple(map(nb.typeof, (_outcomes, State(Arms.of(1), new_record(NOW)), _record, new_limits(1, [0.0], 0.0, 0.0))))
+# Its type for Numba.
+GAME = nb.typeof(Game(_outcomes, State(Arms.of(1), new_record(NOW)), _record, new_limits(1, [0.0], 0.0, 0.0)))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import MANY, Money, loop, pull_many, pull_once, step
+from ..engine.driver import MANY, Money, if_counted, loop, pull_many, pull_once, step
 from ..engine.numerics import SLACK, with_slack
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -114,7 +114,7 @@ def by_exploring(value: Callable, room: Callable) -> Callable:
                 m = m if pulls >= m else int(pulls)
         return arm, m
 
-    return loop(choose, pull_while_ahead)
+    return loop(choose, pull_while_ahead, goes_on=if_counted)
 
 
 @step

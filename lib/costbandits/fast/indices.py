@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 
 from ..engine.compilation import keep
-from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, pull_once, step
+from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, pull_once, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.plain import index_at
 from ..engine.run import Run
@@ -132,7 +132,7 @@ def by_blocks(index: Callable, lower: Callable) -> Callable:
             money = Money(money.spent + cost, money.collected + reward, money.due)
         return money, arms.n[arm] - i
 
-    return loop(choose, advance)
+    return loop(choose, advance, goes_on=unless_typed)
 
 
 @kernel(IndexRule, when=lambda policy: policy.monotone, blocks=in_blocks, broken=broken)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import END, Money, loop, pull_once, step
+from ..engine.driver import END, Money, if_counted, loop, pull_once, step
 from ..engine.numerics import bent, tail
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -231,7 +231,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
         clock.until = t
 
 
-by_events = loop(choose, advance, learn)
+by_events = loop(choose, advance, learn, if_counted)
 
 
 @kernel(KnownCostTS, same="law", when=lambda policy: not policy.naive)

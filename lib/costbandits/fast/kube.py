@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import END, FAR, MANY, Money, loop, many, pull_many, step
+from ..engine.driver import END, FAR, MANY, Money, if_counted, loop, many, pull_many, step, unless_typed
 from ..engine.plain import index_at
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -151,7 +151,7 @@ def by_filling(index: Callable, lower: Callable) -> Callable:
             arm = any_item(index, t, money.spent, ceiling, own, arms, rng)
         return arm, m
 
-    return loop(choose, many, after)
+    return loop(choose, many, after, if_counted)
 
 
 @step
@@ -267,7 +267,7 @@ def sweep_or_pull(arm, m, t, money, own, arms, outcomes, rng):
     return pull_many(arm, m, money, arms, outcomes), arms.n[arm] - i
 
 
-by_sweeps = loop(next_pull, sweep_or_pull)
+by_sweeps = loop(next_pull, sweep_or_pull, goes_on=unless_typed)
 
 
 @kernel(EpsilonFirst)

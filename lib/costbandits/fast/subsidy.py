@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, Money, loop, pull, pull_many, pull_once, step
+from ..engine.driver import FAR, Money, if_counted, loop, pull, pull_many, pull_once, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -203,7 +203,7 @@ def bound(arm, m, t, own, arms, outcomes, rng):
         own.price[arm] = lowest_price(arm, arms, own.told.width)
 
 
-by_bounds = loop(look, pull_far, bound)
+by_bounds = loop(look, pull_far, bound, if_counted)
 
 
 @kernel(CSETC)
@@ -229,7 +229,7 @@ def by_spells(rule: Callable) -> Callable:
         until = arms.n.size * own.told.sweeps if explores(t, own, arms) else own.notes.spell.until
         return arm, min(until, limits.last_round) - t
 
-    return loop(ask, pull_spell)
+    return loop(ask, pull_spell, goes_on=unless_typed)
 
 
 @step

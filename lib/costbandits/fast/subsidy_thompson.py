@@ -39,7 +39,7 @@ import numba as nb
 import numpy as np
 
 from ..checks import ROUNDING
-from ..engine.driver import FAR, Money, loop, pull_once, step
+from ..engine.driver import FAR, Money, if_counted, loop, pull_once, step
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, skip, total
@@ -613,7 +613,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
         follow(t, arm, x, own, rng)
 
 
-bells = loop(choose, advance, learn)
+bells = loop(choose, advance, learn, if_counted)
 
 
 @kernel(CSTS, same="law", when=lambda policy: not policy.naive)

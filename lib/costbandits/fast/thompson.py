@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, Money, loop, step
+from ..engine.driver import FAR, Money, if_counted, loop, step
 from ..engine.numerics import SLACK, bent, excess, tail
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -403,7 +403,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
         refresh(t, tuning, post, race, rng)
 
 
-bells = loop(choose, advance, learn)
+bells = loop(choose, advance, learn, if_counted)
 
 
 @kernel(BTS, same="law", when=lambda policy: not policy.naive)
