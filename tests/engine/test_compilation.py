@@ -17,7 +17,8 @@ from costbandits.engine.numerics import with_slack
 from costbandits.engine.plain import INDEX
 from costbandits.fast.indices import by_blocks
 from costbandits.fast.lower import lower_of, no_lower
-from costbandits.policies.classics import c_ucb, m_ucb
+
+c_ucb, m_ucb = cb.CUCB.rule, cb.MUCB.rule
 
 LIBRARY = Path(cb.__file__).parent
 TOY = """
@@ -48,7 +49,7 @@ with warnings.catch_warnings(record=True) as told:
 
     made = compilation.around(toy.loop, cb.{policy}.rule)
     run = run.Run(stacks.Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]), 0, 0, [0]), [1.0], 10)
-    assert made(np.zeros(1), np.empty(0), state.Game(run.outcomes, run.state, run.record, run.limits)) == driver.DONE
+    assert made(np.zeros(1), np.ones(1), state.Game(run.outcomes, run.state, run.record, run.limits)) == driver.DONE
 hits = [sum(each.stats.cache_hits.values()) for each in (made.compiled, driver.add_up)]
 print(*hits, run.state.now.reward, [str(each.message) for each in told])
 """
@@ -121,7 +122,7 @@ def test_without_a_private_part_of_numba_all_works_with_one_warning(tmp_path, go
     lib = copy(tmp_path)
     hits, told = start(lib, hidden)
     assert hits == (0, 0) and told.count("keeps compiled code in another way than this library knows") == 1
-    assert told.startswith(f"{with_slack(m_ucb(9, 2, 1.0, 0.5, 1.0, 0.25, 0.0, np.empty(0)))} [")
+    assert told.startswith(f"{with_slack(m_ucb(9, 2, 1.0, 0.5, 1.0, 0.25, 0.0, np.ones(1)))} [")
 
 
 def test_content_is_that_of_all_that_is_called():

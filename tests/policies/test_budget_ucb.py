@@ -11,6 +11,7 @@ import costbandits as cb
 from costbandits.engine.driver import DONE
 from costbandits.policies import budget_ucb, classics
 from costbandits.policies.base import Problem
+from costbandits.policies.rules import by_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is above the smallest expected cost")
 
@@ -27,7 +28,7 @@ POLICIES = {**INDICES, "greedy": cb.EpsilonGreedy(1.0, 0.5), "greedy 5": cb.Epsi
 
 def value(rule, t, n, r, c, *params, smallest=0.0):
     """The index of an arm with mean reward r and mean cost c."""
-    return rule(t, n, n * r, n * c, 0.0, 0.0, smallest, np.array(params, float))
+    return by_sums(rule)(t, n, n * r, n * c, 0.0, 0.0, smallest, np.array(params, float))
 
 
 # At t = 17, n = 4: eps = sqrt(2 log(16) / 4) = sqrt(2 log 2) = 1.1774100225; at n = 40000 a hundredth of that. r = 1/2
@@ -63,8 +64,8 @@ def test_ucb_bv1_has_its_pole_at_lambda():
 def ask(t, n, reward, cost, c, d, rng=None):
     n, reward, cost = np.array(n), np.array(reward, float), np.array(cost, float)
     nothing = np.zeros(len(n))
-    return classics.epsilon_greedy(t, n, reward, cost, reward, cost, nothing, np.array([c, d], float), nothing,
-                                   rng or np.random.default_rng(0))
+    return by_sums(classics.epsilon_greedy)(t, n, reward, cost, reward, cost, nothing, np.array([c, d], float), nothing,
+                                            rng or np.random.default_rng(0))
 
 
 def test_epsilon_greedy_by_hand():

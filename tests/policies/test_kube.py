@@ -17,7 +17,7 @@ from costbandits.checks import rounding
 from costbandits.engine.driver import DONE, LAST_ROUND
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
-from costbandits.engine.state import Arms, new_record
+from costbandits.engine.state import Arm, Arms, new_record
 from costbandits.engine.thinning import CLOCK
 from costbandits.fast import kube as quick
 from costbandits.fast.search import new_search
@@ -414,10 +414,11 @@ def test_the_same_bits_in_plain_python():
 
 def test_density_by_hand():
     # t = 16, n = 2: sqrt(2 log 16 / 2) = sqrt(2.7725887222) = 1.6651092223; (3/2 + 1.6651092223) / 5
-    assert kube.density(16, 2, 3.0, 0, 0, 0, 5.0, np.array([1.0])) == pytest.approx(0.633021844463, rel=1e-11)
+    arm = Arm(2, 3.0, 0.0, 0.0, 0.0, 5.0)
+    assert kube.density(16, arm, kube.Scale(1.0)) == pytest.approx(0.633021844463, rel=1e-11)
     # rewards divided by 40 first: (3/80 + 1.6651092223) / 5
-    assert kube.density(16, 2, 3.0, 0, 0, 0, 5.0, np.array([40.0])) == pytest.approx(0.340521844463, rel=1e-11)
-    assert kube.density(1, 0, 0.0, 0, 0, 0, 5.0, np.array([1.0])) == inf
+    assert kube.density(16, arm, kube.Scale(40.0)) == pytest.approx(0.340521844463, rel=1e-11)
+    assert kube.density(1, Arm(0, 0.0, 0.0, 0.0, 0.0, 5.0), kube.Scale(1.0)) == inf
 
 
 def fill(costs, n, reward, t, spent, budget):
@@ -426,7 +427,7 @@ def fill(costs, n, reward, t, spent, budget):
     arms.n[:], arms.reward[:] = n, reward
     own = quick.Filled(np.array(costs), np.array([1.0]), *new_search(K), new_record(CLOCK), np.zeros(K, np.int64),
                        np.zeros(K), new_record(quick.LOCAL))
-    kinds = quick.fill(kube.density, t, spent, budget, own, arms)
+    kinds = quick.fill(cb.FractionalKUBE.rule, t, spent, budget, own, arms)
     return own.picks[:kinds], own.counts[:kinds]
 
 

@@ -12,12 +12,13 @@ import costbandits as cb
 from costbandits.fast import greedy
 from costbandits.policies import budget_ucb, classics, omega_ucb, pd_bwk, thompson
 from costbandits.policies.base import Problem
+from costbandits.policies.rules import by_sums
 
 
 def value(rule, t, n, r, c, *params, constant=0.0, v_r=None, v_c=None):
     """The index of an arm with mean reward r and cost c and sample variances v (None: Bernoulli outcomes)."""
     squares = [n * m if v is None else (n - 1) * v + n * m * m for m, v in ((r, v_r), (c, v_c))]
-    return rule(t, n, n * r, n * c, *squares, constant, np.array(params, float))
+    return by_sums(rule)(t, n, n * r, n * c, *squares, constant, np.array(params, float))
 
 
 def rho(z2, t):
@@ -151,8 +152,8 @@ def test_ucb_b2_takes_the_largest_variance_for_a_single_sample():
 
 def ask(rule, t, n, reward, cost, memory=(), rng=None):
     arrays = [np.array(values, float) for values in (reward, cost, reward, cost)]
-    nothing = np.zeros(len(n))
-    return rule(t, np.array(n), *arrays, nothing, nothing, np.array(memory, float), rng or np.random.default_rng(0))
+    nothing, memory = np.zeros(len(n)), np.array(memory, float)
+    return by_sums(rule)(t, np.array(n), *arrays, nothing, nothing, memory, rng or np.random.default_rng(0))
 
 
 def test_b_greedy_by_hand():
@@ -218,9 +219,9 @@ def too_few(t, n):
     return 1.0
 
 
-@pytest.mark.parametrize(("decorator", "last"), [(cb.index, "constant, params"), (cb.choose, "memory, rng")])
-def test_wrong_number_of_arguments(decorator, last):
-    with pytest.raises(ValueError, match=rf"too_few.*must take \(t, n, reward, cost, .*{last}\)"):
+@pytest.mark.parametrize(("decorator", "taken"), [(cb.index, "t, arm, p"), (cb.choose, "t, spent, arms, .* rng")])
+def test_wrong_number_of_arguments(decorator, taken):
+    with pytest.raises(ValueError, match=rf"too_few.*must take \({taken}\)"):
         decorator(too_few)
 
 

@@ -211,8 +211,9 @@ def test_voi_by_hand():
     for T, arm in ((86, 0), (87, 1)):
         known, memory = np.array([0.0, 1.0, 0.0, 1.0, T]), np.zeros(2 * subsidy_repairs.ROWS)
         ones, nothing = np.ones(2), np.zeros(2)
-        chosen = subsidy_repairs.value_of_a_look(3, np.ones(2, np.int64), ones, nothing, ones, nothing, known,
-                                                 np.array([0.1]), memory, np.random.default_rng(0))
+        arms = Arms(np.ones(2, np.int64), ones, nothing, ones, nothing)
+        chosen = subsidy_repairs.value_of_a_look(3, 0.0, arms, known, subsidy_repairs.Alpha(0.1), memory,
+                                                 np.random.default_rng(0))
         assert chosen == arm
         assert memory[4:6] == pytest.approx([0.09596, 0.67922], abs=1e-5)
 

@@ -11,6 +11,7 @@ from scipy.stats import binom, binomtest
 
 import costbandits as cb
 from costbandits.policies import budget_ucb, classics, omega_ucb
+from costbandits.policies.rules import by_sums
 from costbandits.theory import coverage, intervals
 
 # The same examples in every run; the first call of a compiled rule takes longer than any deadline.
@@ -227,7 +228,7 @@ def test_ratio_bounds_are_the_policies_indices(r):
 
     def rule(function, t, param=1.0, constant=0.05):
         sums = (n * r, n * c, n * r, n * c)                            # Bernoulli outcomes are their own squares
-        return function(t, n, *sums, constant, np.array([param]))
+        return by_sums(function)(t, n, *sums, constant, np.array([param]))
 
     def bounds(delta):
         return coverage.ratio_bounds(r, c, n, delta, min_cost=0.05)

@@ -2,15 +2,22 @@
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 from ..checks import positive
 from .base import IndexRule, index
 
 
+class Alpha(NamedTuple):
+    """The policy's parameter."""
+
+    alpha: float
+
+
 @index
-def skeleton(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    """An arm's index from the sums of its n pulls; t is the coming round. To be replaced by the paper's equation."""
-    return inf if cost <= 0.0 else (reward + params[0] * sqrt(n * log(t))) / cost
+def skeleton(t, arm, p: Alpha):
+    """An arm's index from the sums over its pulls; t is the coming round. To be replaced by the paper's equation."""
+    return inf if arm.cost <= 0.0 else (arm.reward + p.alpha * sqrt(arm.n * log(t))) / arm.cost
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 import costbandits as cb
-from costbandits.policies.skeleton import Skeleton, skeleton
+from costbandits.engine.state import Arm
+from costbandits.policies.skeleton import Alpha, Skeleton, skeleton
 
 
 def test_the_index_by_hand():
     # Round 8, 2 pulls, rewards 1 and costs 0.5 in all: (1 + sqrt(2 log 8)) / 0.5.
-    assert skeleton(8, 2, 1.0, 0.5, 1.0, 0.25, 0.0, np.array([1.0])) == pytest.approx(2 * (1 + np.sqrt(2 * np.log(8))))
+    arm = Arm(2, 1.0, 0.5, 1.0, 0.25, 0.0)
+    assert skeleton(8, arm, Alpha(1.0)) == pytest.approx(2 * (1 + np.sqrt(2 * np.log(8))))
 
 
 def test_it_plays():

@@ -16,6 +16,7 @@ from ..engine.thinning import CLOCK, look_ahead
 from ..engine.trees import is_typed
 from ..policies.base import Problem
 from ..policies.kube import KUBE, EpsilonFirst, density
+from ..policies.rules import by_sums
 from . import kernel
 from .indices import all_affordable_below, known
 from .lower import lower_of, no_lower
@@ -166,6 +167,7 @@ def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, ind
          params: Sequence[float] = ()) -> int:
     """Only as much of the filling is worked out as the draw depends on. (Another index and its params may count.)"""
     costs, K, limits = problem.cost_means.copy(), problem.K, run.limits
+    index = by_sums(index)
     lower = no_lower if run.stacks.negative else lower_of(index)
     local = new_record(LOCAL)
     local.least = costs.min()

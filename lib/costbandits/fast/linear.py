@@ -22,7 +22,6 @@ from ..policies.linear import (
     Estimates,
     Memory,
     Told,
-    growth_until,
     optimism,
     pull_of,
     radius,
@@ -277,7 +276,7 @@ def choose(t, money, own, arms, limits, rng):
     """The best of the contenders, once it is certain that no other arm is better."""
     told, memory, contest = own
     race, K = contest.race, arms.n.size
-    eps = radius(growth_until(t + 1, told, memory.volume), told)
+    eps = radius(t + 1, told, memory.volume)
     place, best, tries = int(rng.random() * K) if t == 0 else -1, inf, 0
     while place < 0:
         if reach(eps, contest.drift) <= race.radius and (race.work < 16 * K or tries > 0 or race.rest == -inf):

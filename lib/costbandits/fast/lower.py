@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numba as nb
 
 from ..policies.base import IndexRule
+from ..policies.rules import by_sums
 
 LOWER: dict[Callable, Callable] = {}       # index -> its lower bound over a block
 
@@ -20,12 +21,11 @@ def lower_bound(index: Callable) -> Callable[[Callable], Callable]:
     From (t, m, arm, rewards, costs, params): of m pulls that begin at round t `rewards` and `costs` are the sums; `arm`
     is what was known of the arm before (`state.Arm`). At no pull of the block may the index be below it.
 
-    >>> from costbandits.policies.omega_ucb import omega_star_ucb
-    >>> LOWER[omega_star_ucb].__name__
+    >>> LOWER[cb.OmegaStarUCB.rule].__name__
     'omega_star_lower'
     """
     def register(function):
-        LOWER[index] = function
+        LOWER[by_sums(index)] = function
         return function
 
     return register

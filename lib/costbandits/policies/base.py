@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import count, flag, frozen, numbers, ours, require
-from ..engine import plain
 from ..engine.compilation import ready
 from ..engine.plain import CHOICE, INDEX, Ruled, by_choosing, by_rule, by_scanning
 from ..engine.run import Run
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
-from .rules import compiled, require_current
+from .rules import by_sums, compiled, parameters_of, require_current
 
 REPEATED = "called twice, it does not say the same: what is random must not come from np.random or random"
 
@@ -57,21 +56,28 @@ class Problem:
 
 
 def index(function: Callable) -> Callable:
-    """Compile an index of one arm: float from (t, n, reward, cost, reward_sq, cost_sq, constant, params).
+    """Compile an index of one arm: a number from (t, arm, p).
 
-    t is the coming round, counted from 1; n the arm's pulls so far (at least 1); then the sums of its rewards,
-    costs and their squares; the arm's known constant, if any; and the policy's parameters as an array. Dividing by 0
-    gives inf, and 0/0 NaN, which ends the study with an error; // and % of whole numbers give 0 there, as NumPy's do.
-    Raises ValueError, in plain words, if the function takes
-    other arguments, uses what cannot be compiled or returns anything but a number.
+    t is the coming round, counted from 1. `arm.n` are the arm's pulls so far (at least 1), `arm.reward`, `arm.cost`,
+    `arm.reward_sq` and `arm.cost_sq` the sums of its rewards, costs and their squares, and `arm.told` is its known
+    constant, if any. p is the array of the policy's parameters, or, annotated by a NamedTuple of numbers, has their
+    names. Dividing by 0 gives inf, and 0/0 NaN, which ends the study with an error; // and % of whole numbers give 0
+    there, as NumPy's do. Raises ValueError, in plain words, if the function takes other arguments, uses what cannot be
+    compiled or returns anything but a number.
 
+    Until release 0.4 it may instead take (t, n, reward, cost, reward_sq, cost_sq, constant, params).
+
+    >>> from typing import NamedTuple
+    >>> class Bonus(NamedTuple):
+    ...     bonus: float
     >>> @cb.index
-    ... def density(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    ...     return (reward + params[0]) / cost
-    >>> density(3, 2, 1.0, 0.5, 1.0, 0.25, 0.0, np.array([0.5]))
-    3.0
+    ... def density(t, arm, p: Bonus):
+    ...     return (arm.reward + p.bonus) / arm.cost
+    >>> runs = cb.simulate({"mine": cb.IndexPolicy(density, [0.5])}, cb.instances.bernoulli(3), cb.Horizon(7))
+    >>> sorted(runs.pulls[0, 0, -1].tolist())
+    [1, 2, 4]
     """
-    return compiled(function, INDEX, plain.INDEX_ARGUMENTS, "index")
+    return compiled(function, "index")
 
 
 def choose(function: Callable) -> Callable:
@@ -79,18 +85,22 @@ def choose(function: Callable) -> Callable:
 
     A round that is passed belongs to the policy's mixture (the null arm of the literature) and is no skip.
 
-    Its arguments are (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng): n and the sums are
-    arrays over arms, and no arm is pulled beforehand, so that n may be 0; `problem` is what `prepare` returned,
+    Its arguments are (t, spent, arms, told, p, memory, rng): t is the coming round, counted from 1, and `spent` the sum
+    of all costs; `arms.n`, `arms.reward`, `arms.cost`, `arms.reward_sq` and `arms.cost_sq` are arrays over arms, and no
+    arm is pulled beforehand, so that n may be 0; `told` is what `prepare` returned, p the parameters as in `index`,
     `memory` the policy's own array (zeros at the start) and `rng` its random generator. Raises ValueError as `index`
     does, and if no whole number is returned.
 
+    Until release 0.4 it may instead take (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng).
+
     >>> @cb.choose
-    ... def in_turn(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
-    ...     return (t - 1) % len(n)
-    >>> in_turn(5, np.ones(3, int), *[np.ones(3)] * 7, np.random.default_rng(0))      # the fifth round, of three arms
-    1
+    ... def in_turn(t, spent, arms, told, p, memory, rng):
+    ...     return (t - 1) % arms.n.size
+    >>> runs = cb.simulate({"mine": cb.ChoosePolicy(in_turn)}, cb.instances.bernoulli(3), cb.Horizon(7))
+    >>> sorted(runs.pulls[0, 0, -1].tolist())
+    [2, 2, 3]
     """
-    return compiled(function, CHOICE, plain.CHOICE_ARGUMENTS, "choose")
+    return compiled(function, "choose")
 
 
 def rule(function: Callable) -> Callable:
@@ -117,6 +127,13 @@ def _require_functions(**functions):
 
 def _own_numbers(name, given):
     return _floats(numbers(name, given, -np.inf, np.inf, "must be a sequence of numbers"))
+
+
+def _own_params(rule, given):
+    params, P = _own_numbers("params", given), parameters_of(rule)
+    require(P is None or params.size == len(P._fields), "params", given,
+            f"must be one number for each of {getattr(P, '_fields', ())}")
+    return params
 
 
 def takes_one(name: str, function: Callable, argument: str) -> None:
@@ -214,7 +231,18 @@ class Policy:
         raise NotImplementedError
 
 
-class IndexRule(Policy):
+class _Ruled(Policy):
+    """A policy whose rule the engine calls with sums (`rules.by_sums`)."""
+
+    rule = None
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if vars(cls).get("rule") is not None:
+            cls.rule = staticmethod(by_sums(cls.rule))
+
+
+class IndexRule(_Ruled):
     """A policy that pulls the arm with the largest index after pulling each arm once.
 
     Subclasses state `rule`, a function made by `index`, and two facts about it. If it is `monotone`, the index of an
@@ -226,7 +254,6 @@ class IndexRule(Policy):
     (True, True, True)
     """
 
-    rule = None
     monotone = regular = True
 
     def constants(self, problem: Problem) -> np.ndarray:
@@ -271,14 +298,12 @@ class NamedRule(Policy):
         return run.play(by_rule(self.rule, self.learn), Ruled(self.told(problem), self.p, self.remember(problem)), rng)
 
 
-class ChoiceRule(Policy):
+class ChoiceRule(_Ruled):
     """A policy that picks among all arms by `rule`, a function made by `choose`.
 
     >>> cb.BTS().memory(K=10)           # numbers that it remembers from round to round
     23
     """
-
-    rule = None
 
     def memory(self, K: int) -> int:
         """Size of the policy's own array."""
@@ -326,7 +351,7 @@ class IndexPolicy(IndexRule):
         _require_functions(prepare=prepare)
         self.monotone, self.regular = flag("monotone", monotone), flag("regular", regular)
         require(monotone or not regular, "regular", regular, "only an index that is monotone can be regular, too")
-        self.rule, self.params = rule, _own_numbers("params", params)
+        self.rule, self.params = by_sums(rule), _own_params(rule, params)
         if prepare is not None:
             self.prepare = prepare
 
@@ -354,7 +379,7 @@ class ChoosePolicy(ChoiceRule):
                  prepare: Callable[[Problem], ArrayLike] | None = None):
         _require_made_by("choose", rule)
         _require_functions(memory=memory, prepare=prepare)
-        self.rule, self.params = rule, _own_numbers("params", params)
+        self.rule, self.params = by_sums(rule), _own_params(rule, params)
         if memory is not None:
             self.memory = memory
         if prepare is not None:

@@ -7,6 +7,7 @@ at round 101, in which an arm has paid 10 and cost 5 in 25 pulls, with lambda = 
 import warnings
 from dataclasses import dataclass
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,30 +15,36 @@ from ..checks import positive, require
 from .base import IndexRule, Policy, Problem, index
 
 
+class Exploration(NamedTuple):
+    """How much to explore: the factor of eps."""
+
+    exploration: float
+
+
 @index
-def budget_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def budget_ucb(t, arm, p: Exploration):
     """Budget-UCB (Xia et al., Eq. 2), as in `BudgetUCB`."""
-    r, c, smallest = reward / n, cost / n, constant                    # smallest: lambda
+    r, c, smallest = arm.reward / arm.n, arm.cost / arm.n, arm.told    # smallest: lambda
     if c <= 0.0:
         return inf
-    eps = params[0] * sqrt(2.0 * log(t - 1) / n)
+    eps = p.exploration * sqrt(2.0 * log(t - 1) / arm.n)
     return r / c + eps / c * (1.0 + min(r + eps, 1.0) / max(c - eps, smallest))
 
 
 @index
-def ucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def ucb_bv1(t, arm, p: Exploration):
     """UCB-BV1 (Xia et al., Eq. 20-b), as in `UCBBV1`."""
-    r, c, smallest = reward / n, cost / n, constant
-    eps = params[0] * sqrt(2.0 * log(t - 1) / n)
+    r, c, smallest = arm.reward / arm.n, arm.cost / arm.n, arm.told
+    eps = p.exploration * sqrt(2.0 * log(t - 1) / arm.n)
     # As printed it is negative for eps > lambda, where nothing is known of the arm yet.
     return inf if c <= 0.0 or eps >= smallest else r / c + (1.0 + 1.0 / smallest) * eps / (smallest - eps)
 
 
 @index
-def vucb_bv1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def vucb_bv1(t, arm, p: Exploration):
     """vUCB-BV1 (Xia et al., Eq. 20-a), as in `VUCBBV1`."""
-    r, c, smallest = reward / n, cost / n, constant
-    eps = params[0] * sqrt(2.0 * log(t - 1) / n)
+    r, c, smallest = arm.reward / arm.n, arm.cost / arm.n, arm.told
+    eps = p.exploration * sqrt(2.0 * log(t - 1) / arm.n)
     return inf if c <= 0.0 else r / c + 1.5 * (1.0 + 1.0 / smallest) * eps
 
 

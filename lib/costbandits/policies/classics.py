@@ -9,6 +9,7 @@ which an arm has paid 10 and cost 5 in 25 pulls.
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,35 +17,42 @@ from ..checks import positive, require
 from .base import ChoiceRule, IndexRule, Problem, choose, index, require_soft
 
 
+class Alpha(NamedTuple):
+    """The factor of eps."""
+
+    alpha: float
+
+
 @index
-def m_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def m_ucb(t, arm, p: Alpha):
     """m-UCB (Xia et al., 2017), as in `MUCB`."""
-    r, c = reward / n, cost / n
-    eps = params[0] * sqrt(log(t - 1) / n)
+    r, c = arm.reward / arm.n, arm.cost / arm.n
+    eps = p.alpha * sqrt(log(t - 1) / arm.n)
     return inf if c <= eps or c <= 0.0 else min(r + eps, 1.0) / (c - eps)
 
 
 @index
-def c_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def c_ucb(t, arm, p: Alpha):
     """c-UCB (Xia et al., 2017), as in `CUCB`."""
-    r, c = reward / n, cost / n
-    eps = params[0] * sqrt(log(t - 1) / n)
+    r, c = arm.reward / arm.n, arm.cost / arm.n
+    eps = p.alpha * sqrt(log(t - 1) / arm.n)
     return inf if c <= 0.0 else r / c + eps / c
 
 
 @index
-def i_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def i_ucb(t, arm, p: Alpha):
     """i-UCB (Xia et al., 2017), as in `IUCB`."""
-    r, c = reward / n, cost / n
-    eps = params[0] * sqrt(log(t - 1) / n)
+    r, c = arm.reward / arm.n, arm.cost / arm.n
+    eps = p.alpha * sqrt(log(t - 1) / arm.n)
     return inf if c <= 0.0 else r / c + eps
 
 
 @index
-def ucb_sc_plus(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def ucb_sc_plus(t, arm, p):
     """UCB-SC+ (Watanabe et al., 2018), as in `UCBSCPlus`."""
     # A bound over a block of pulls asks for rounds before its last pull: t may be below n there.
-    r, c, lead = reward / n, cost / n, log(max(t / n, 1.0))
+    n, r, c = arm.n, arm.reward / arm.n, arm.cost / arm.n
+    lead = log(max(t / n, 1.0))
     if 2.0 * n * c * c <= lead or c <= 0.0:
         return inf
     alpha = sqrt(lead / (2.0 * n * (r * r + c * c) - lead))
@@ -53,19 +61,19 @@ def ucb_sc_plus(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 
 @index
-def ucb_b2(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def ucb_b2(t, arm, p):
     """UCB-B2 (public code of the omega-UCB paper), as in `UCBB2`."""
-    r, c, x = reward / n, cost / n, 2.01 * log(t)
+    n, r, c, x = arm.n, arm.reward / arm.n, arm.cost / arm.n, 2.01 * log(t)
     # Sample variances; 1/4, the largest possible, for a single sample.
-    v_r = max(reward_sq - n * r * r, 0.0) / (n - 1) if n > 1 else 0.25
-    v_c = max(cost_sq - n * c * c, 0.0) / (n - 1) if n > 1 else 0.25
+    v_r = max(arm.reward_sq - n * r * r, 0.0) / (n - 1) if n > 1 else 0.25
+    v_c = max(arm.cost_sq - n * c * c, 0.0) / (n - 1) if n > 1 else 0.25
     e_r = sqrt(2.0 * v_r * x / n) + 3.0 * x / n
     e_c = sqrt(2.0 * v_c * x / n) + 3.0 * x / n
     # Versions of the authors' code differ: one asks for e_c below the mean *reward*, a slip, for e_c bounds the cost's
     # error; another for e_c < c (1.28 - 1) / 1.28.
     if e_c >= c:
         return inf
-    q = r / max(c, constant)
+    q = r / max(c, arm.told)
     return q + 1.4 * (e_r + q * e_c) / c
 
 
@@ -147,9 +155,9 @@ class UCBB2(IndexRule):
 
 
 @index
-def ucb1(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def ucb1(t, arm, p):
     """UCB1 (Auer et al., 2002, Figure 1), as in `UCB1`."""
-    return reward / n + sqrt(2.0 * log(t - 1) / n)
+    return arm.reward / arm.n + sqrt(2.0 * log(t - 1) / arm.n)
 
 
 @dataclass(frozen=True)
@@ -172,16 +180,16 @@ class _Greedy(ChoiceRule):
 
 
 @choose
-def b_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+def b_greedy(t, spent, arms, told, p, memory, rng):
     """b-greedy (Xia et al., 2017), as in `BGreedy`."""
-    K = len(n)
+    K = arms.n.size
     if t <= K:
         return t - 1
     if rng.random() < K / t:
         return int(rng.random() * K)
     arm, best = 0, -inf
     for k in range(K):
-        ratio = reward[k] / cost[k] if cost[k] > 0.0 else inf
+        ratio = arms.reward[k] / arms.cost[k] if arms.cost[k] > 0.0 else inf
         if ratio > best:
             arm, best = k, ratio
     return arm
@@ -198,17 +206,24 @@ class BGreedy(_Greedy):
     rule = staticmethod(b_greedy)
 
 
+class Exploring(NamedTuple):
+    """How much to explore, and a lower bound of the gap."""
+
+    c: float
+    d: float
+
+
 @choose
-def epsilon_greedy(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+def epsilon_greedy(t, spent, arms, told, p: Exploring, memory, rng):
     """eps_n-greedy (Auer et al., 2002, Figure 3), as in `EpsilonGreedy`."""
-    K, c, d = len(n), params[0], params[1]
+    K = arms.n.size
     if t <= K:
         return t - 1
-    if rng.random() < c * K / (d * d * t):
+    if rng.random() < p.c * K / (p.d * p.d * t):
         return int(rng.random() * K)
     arm = 0
     for k in range(1, K):
-        if reward[k] / n[k] > reward[arm] / n[arm]:
+        if arms.reward[k] / arms.n[k] > arms.reward[arm] / arms.n[arm]:
             arm = k
     return arm
 

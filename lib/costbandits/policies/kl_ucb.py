@@ -16,12 +16,14 @@ x stays (1 + r)/2, and y falls.
 
 from dataclasses import dataclass
 from math import exp, expm1, inf, log, log1p, sqrt
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 
 from ..checks import positive, require
 from .base import IndexRule, Problem, index, require_known_costs
+from .omega_ucb import Rho
 
 _jit = nb.njit(error_model="numpy")
 
@@ -150,12 +152,20 @@ def largest_ratio(r, c, d):
     return 1.0 / q
 
 
+class Tuned(NamedTuple):
+    """Whether L is log(t/n), and its factor."""
+
+    plus: float
+    exploration: float
+
+
 @index
-def kl_ucb_sc(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def kl_ucb_sc(t, arm, p: Tuned):
     """KL-UCB-SC (Watanabe et al., 2017), as in `KLUCBSC`."""
     # A bound over a block of pulls asks for all of its costs over fewer pulls, and for rounds before its last pull.
-    r, c, L = min(reward / n, 1.0), min(cost / n, 1.0), log(max(t / n, 1.0)) if params[0] else log(t)
-    return largest_ratio(r, c, params[1] * L / n) if c > 0.0 else inf
+    n, r, c = arm.n, min(arm.reward / arm.n, 1.0), min(arm.cost / arm.n, 1.0)
+    L = log(max(t / n, 1.0)) if p.plus else log(t)
+    return largest_ratio(r, c, p.exploration * L / n) if c > 0.0 else inf
 
 
 @dataclass(frozen=True)
@@ -192,9 +202,10 @@ class KLUCBSC(IndexRule):
 
 
 @index
-def omega_kl_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def omega_kl_ucb(t, arm, p: Rho):
     """omega-UCB with bounds by divergences, as in `OmegaKLUCB`."""
-    r, c, d = min(reward / n, 1.0), min(cost / n, 1.0), params[0] * log(t) / n     # means as in `kl_ucb_sc`
+    n, r, c = arm.n, min(arm.reward / arm.n, 1.0), min(arm.cost / arm.n, 1.0)      # means as in `kl_ucb_sc`
+    d = p.rho * log(t) / n
     lower = lower_bound(c, d) if c > 0.0 else 0.0
     return upper_bound(r, d) / lower if lower > 0.0 else inf
 
@@ -229,11 +240,17 @@ class OmegaKLUCB(IndexRule):
         positive("rho", self.rho)
 
 
+class Scale(NamedTuple):
+    """The largest reward."""
+
+    reward_scale: float
+
+
 @index
-def kl_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def kl_ucb(t, arm, p: Scale):
     """KL-UCB over the known cost (after Luedtke et al., 2019), as in `KLUCB`."""
-    r, c, L = reward / n / params[0], constant, log(t)
-    return upper_bound(r, L / n) / c
+    r, c = arm.reward / arm.n / p.reward_scale, arm.told
+    return upper_bound(r, log(t) / arm.n) / c
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ and pulls the largest of those that can be afforded. `fast.known_cost_ts` plays 
 
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,23 +15,28 @@ from ..checks import positive, require, rounding
 from .base import ChoiceRule, Problem, choose, require_known_costs
 
 
+class Scale(NamedTuple):
+    """The largest reward."""
+
+    reward_scale: float
+
+
 @choose
-def known_cost_ts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+def known_cost_ts(t, spent, arms, told, p: Scale, memory, rng):
     """Thompson sampling over the cost by its definition; memory: successes, the last arm and its sum of rewards."""
-    K, ceiling, costs, won = len(n), problem[0], problem[1:], memory[:len(n)]
+    K, n, ceiling, costs = arms.n.size, arms.n, told[0], told[1:]
+    won = memory[:K]
     if t > 1:
         # The last outcome, as what its arm's sum has grown by, becomes one trial.
         last = int(memory[K])
-        won[last] += rng.random() * params[0] < reward[last] - memory[K + 1]
-    arm, best, spent = -1, -1.0, 0.0
-    for k in range(K):
-        spent += cost[k]
+        won[last] += rng.random() * p.reward_scale < arms.reward[last] - memory[K + 1]
+    arm, best = -1, -1.0
     for k in range(K):
         if spent + costs[k] <= ceiling:
             score = rng.beta(won[k] + 1.0, n[k] - won[k] + 1.0) / costs[k]
             if score > best:
                 arm, best = k, score
-    memory[K], memory[K + 1] = arm, reward[arm]
+    memory[K], memory[K + 1] = arm, arms.reward[arm]
     return arm
 
 

@@ -18,10 +18,17 @@ from ..engine.driver import END
 from .base import ChoiceRule, IndexRule, NamedRule, Problem, choose, index, require_known_costs, rule
 
 
+class Scale(NamedTuple):
+    """The range of rewards, by which they are divided."""
+
+    reward_scale: float
+
+
 @index
-def density(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def density(t, arm, p: Scale):
     """Density (r + sqrt(2 ln t / n)) / c of an arm with the known cost c (Tran-Thanh et al., 2012, Algorithm 1)."""
-    return (reward / n / params[0] + sqrt(2.0 * log(t) / n)) / constant if n > 0 else inf
+    n, c = arm.n, arm.told
+    return (arm.reward / n / p.reward_scale + sqrt(2.0 * log(t) / n)) / c if n > 0 else inf
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,6 @@ class KnownCosts(NamedTuple):
 
     costs: np.ndarray
     ceiling: float
-
-
-class Scale(NamedTuple):
-    """KUBE's parameter."""
-
-    reward_scale: float
 
 
 class Filling(NamedTuple):
@@ -130,13 +131,11 @@ class KUBE(NamedRule):
 
 
 @choose
-def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+def epsilon_first(t, spent, arms, told, p, memory, rng):
     """Epsilon-first (Tran-Thanh et al., 2010); memory: an arm, whether exploring is over, densities."""
-    K, explore, total, costs = len(n), problem[0], problem[1], problem[2:]
+    K, explore, total, costs = arms.n.size, told[0], told[1], told[2:]
     at, exploring, density = int(memory[0]), memory[1] == 0.0, memory[2:]
-    arm, spent = -1, 0.0
-    for k in range(K):
-        spent += cost[k]
+    arm = -1
     for i in range(K if exploring else 0):             # sweep after sweep, past arms that do not fit any more
         k = (at + i) % K
         if spent + costs[k] <= explore:
@@ -145,7 +144,7 @@ def epsilon_first(t, n, reward, cost, reward_sq, cost_sq, problem, params, memor
     if exploring and arm < 0:                          # estimates freeze here; an arm never pulled comes last
         memory[1], at = 1.0, -1
         for k in range(K):
-            density[k] = reward[k] / n[k] / costs[k] if n[k] > 0 else -inf
+            density[k] = arms.reward[k] / arms.n[k] / costs[k] if arms.n[k] > 0 else -inf
     if arm < 0:
         arm = at
         if at < 0 or spent + costs[at] > total:        # the densest while it fits, then the densest that does

@@ -69,16 +69,10 @@ class Pull(NamedTuple):
 # Most of this is inlined: to hand over so many arrays at a call would take longer than the rest of a round.
 
 @step
-def growth_until(t, told, volume):
-    """The logarithm of det A / rho^d in round t, or the bound of it that Lemma 5 has."""
-    d = told.vertices.shape[1]
-    return volume[0] if volume.size > 0 else d * log(1.0 + t * told.length * told.length / (told.ridge * d))
-
-
-@step
-def radius(growth, told):
-    """eps, as in `BudgetCB`."""
-    confidence = 2.0 * log(told.delta)
+def radius(t, told, volume):
+    """eps in round t, as in `BudgetCB`: by log det A / rho^d, where it is kept, or by the bound that Lemma 5 has."""
+    d, confidence = told.vertices.shape[1], 2.0 * log(told.delta)
+    growth = volume[0] if volume.size > 0 else d * log(1.0 + t * told.length * told.length / (told.ridge * d))
     noise = told.noise * sqrt(growth) - confidence if told.printed else told.noise * sqrt(growth - confidence)
     return told.size * sqrt(told.ridge) + noise
 
@@ -165,8 +159,7 @@ def confidence_balls(t, spent, arms, told, p, memory, rng):
     estimates, ratio, smallest = memory.estimates, told.ratio, told.smallest
     if t == 1:
         return int(rng.random() * arms.n.size)
-    growth = growth_until(t, told, memory.volume)
-    eps, arm, best = radius(growth, told), 0, -inf
+    eps, arm, best = radius(t, told, memory.volume), 0, -inf
     for k in range(arms.n.size):
         width = eps * sqrt(estimates.squared_norm[k])
         value = optimism(estimates.reward[k], estimates.cost[k], width, ratio, smallest)

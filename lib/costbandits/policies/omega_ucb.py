@@ -3,6 +3,7 @@ Confidence Intervals"."""
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 import numba as nb
 
@@ -37,21 +38,26 @@ def eta(mean, square, n):
     return min(max(square - n * mean * mean, 0.0) / (n - 1) / largest, 1.0)
 
 
+class Rho(NamedTuple):
+    """The parameter of both policies."""
+
+    rho: float
+
+
 @index
-def omega_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def omega_ucb(t, arm, p: Rho):
     """omega-UCB (Heyden et al., Eq. 2), with eta = 1."""
-    rho = params[0]
-    w = 2.0 * rho * log(t) / n                       # z^2 / n with z = sqrt(2 rho log t)
-    return omega_ratio(reward / n, cost / n, w, w)
+    w = 2.0 * p.rho * log(t) / arm.n                 # z^2 / n with z = sqrt(2 rho log t)
+    return omega_ratio(arm.reward / arm.n, arm.cost / arm.n, w, w)
 
 
 @index
-def omega_star_ucb(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def omega_star_ucb(t, arm, p: Rho):
     """omega*-UCB (Heyden et al., section 5.2), with eta estimated from the 30th pull on."""
-    rho, m_r, m_c = params[0], reward / n, cost / n
-    w = 2.0 * rho * log(t) / n
-    w_r, w_c = (w, w) if n < 30 else (eta(m_r, reward_sq, n) * w, eta(m_c, cost_sq, n) * w)
-    return omega_ratio(m_r, m_c, w_r, w_c)
+    n, r, c = arm.n, arm.reward / arm.n, arm.cost / arm.n
+    w = 2.0 * p.rho * log(t) / n
+    w_r, w_c = (w, w) if n < 30 else (eta(r, arm.reward_sq, n) * w, eta(c, arm.cost_sq, n) * w)
+    return omega_ratio(r, c, w_r, w_c)
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ def rad(v, n, g):
 
 
 @index
-def pd_bwk(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+def pd_bwk(t, arm, p):
     """PD-BwK with one resource (Badanidiyuru et al., 2018), as in `PDBwK`."""
-    r, c, g = reward / n, cost / n, constant
+    n, r, c, g = arm.n, arm.reward / arm.n, arm.cost / arm.n, arm.told
     lower = c - rad(c, n, g)
     return (r + rad(r, n, g)) / lower if lower > 0.0 else inf
 

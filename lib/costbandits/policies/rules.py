@@ -5,12 +5,14 @@ middle of a study.
 """
 
 import dis
+import functools
 import inspect
 import linecache
 import random
 import re
 import types
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
@@ -19,6 +21,8 @@ from numba.core import errors
 from ..checks import ours, require
 from ..engine import fingerprint
 from ..engine.compilation import Signature
+from ..engine.plain import CHOICE, CHOICE_ARGUMENTS, INDEX, INDEX_ARGUMENTS
+from ..engine.state import Arm, Arms
 
 ALLOWED = ("a rule is compiled: it may use numbers, arrays, loops, functions of math and numpy, and your own under "
            "@numba.njit, but no other Python objects")
@@ -46,32 +50,106 @@ MEANINGS = (
 
 
 def tally(function: Callable) -> Callable:
-    """Let a rule write to its params, to count what it does: write @cb.tally below @cb.index or @cb.choose.
+    """Let a rule write to its array of parameters, to count: write @cb.tally below @cb.index or @cb.choose.
 
     What it counts is of all runs that one process has played since the policy was made; so play it with one job and
     without a store, and let no decision hang on it.
 
     >>> @cb.index
     ... @cb.tally
-    ... def counting(t, n, reward, cost, reward_sq, cost_sq, constant, params):
-    ...     params[0] += 1
-    ...     return reward / n
+    ... def counting(t, arm, p):
+    ...     p[0] += 1
+    ...     return arm.reward / arm.n
     """
     require(inspect.isfunction(function), "@cb.tally", function, "must stand above the def of a plain function")
     function.tally = True
     return function
 
 
-def compiled(function: Callable, signature: Signature, arguments: tuple[str, ...], maker: str) -> Callable:
-    """The function compiled for one signature; `maker` is the decorator's name.
+class Form(NamedTuple):
+    """What a rule takes and returns: by names, and as the engine calls it, where an arm's sums come one by one."""
+
+    maker: str                  # the decorator
+    names: tuple[str, ...]
+    kinds: tuple                # their types, but for that of p
+    arguments: tuple[str, ...]
+    signature: Signature
+    call: str                   # the rule, called with the engine's arguments
+
+
+FORMS = {"index": Form("index", ("t", "arm", "p"), (nb.int64, nb.typeof(Arm(1, *[1.0] * 5)), None), INDEX_ARGUMENTS,
+                       INDEX, "rule(t, Arm(n, reward, cost, reward_sq, cost_sq, constant), {p})"),
+         "choose": Form("choose", ("t", "spent", "arms", "told", "p", "memory", "rng"),
+                        (nb.int64, nb.float64, nb.typeof(Arms.of(1)), nb.float64[::1], None, nb.float64[::1],
+                         nb.types.npy_rng), CHOICE_ARGUMENTS, CHOICE,
+                        "rule(t, in_all(cost), Arms(n, reward, cost, reward_sq, cost_sq), problem, {p}, memory, rng)")}
+
+
+@nb.njit(error_model="numpy")
+def in_all(costs):
+    """What was spent, as a sum over arms."""
+    spent = 0.0
+    for cost in costs:
+        spent += cost
+    return spent
+
+
+def parameters_of(function: Callable) -> type | None:
+    """The NamedTuple of numbers that a rule's p is annotated by; None if p is an array.
+
+    >>> from costbandits.policies.omega_ucb import omega_ucb
+    >>> parameters_of(omega_ucb)._fields
+    ('rho',)
+    """
+    function = getattr(function, "py_func", function)
+    P = inspect.get_annotations(function, eval_str=True).get("p")
+    require(P is None or hasattr(P, "_fields"), f"rule {function.__name__}, annotation of p", P,
+            "must be a class of typing.NamedTuple, whose fields are the parameters")
+    return P
+
+
+@functools.lru_cache(1024)
+def by_sums(rule: Callable) -> Callable:
+    """A rule under `cb.index` or `cb.choose` as the engine calls it: with sums one by one, and an array of parameters.
+
+    A rule that is written so is returned as it is.
+
+    >>> from costbandits.policies.omega_ucb import omega_ucb
+    >>> round(by_sums(omega_ucb)(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([0.25])), 2)
+    3.96
+    """
+    function = getattr(rule, "py_func", rule)
+    taken = len(inspect.signature(function).parameters)
+    form = next((form for form in FORMS.values() if len(form.names) == taken), None)
+    if form is None:
+        return rule
+    P = parameters_of(rule)
+    p = "params" if P is None else f"P({', '.join(f'params[{i}]' for i in range(len(P._fields)))})"
+    text = f"lambda {', '.join(form.arguments)}: {form.call.format(p=p)}"
+    names = {"rule": rule, "P": P, "Arm": Arm, "Arms": Arms, "in_all": in_all}
+    summed = functools.update_wrapper(eval(compile(text, __file__, "eval"), names), function)
+    del summed.__wrapped__      # Numba would look there for the arguments
+    if nb.config.DISABLE_JIT:
+        return summed
+    made = nb.njit(error_model="numpy")(summed)
+    made.maker = form.maker
+    if not ours(function):
+        made.compile(form.signature.args)
+        made.disable_compile()
+        made.compiled_from = fingerprint.digest(summed)
+    return made
+
+
+def compiled(function: Callable, maker: str) -> Callable:
+    """The function compiled for what `cb.index` or `cb.choose` says; `maker` is the decorator's name.
 
     Raises ValueError if it takes other arguments, uses what cannot be compiled or repeated, or returns something else.
 
-    >>> compiled(lambda x: x / 2, nb.float64(nb.float64), ("x",), "half")(3)
-    1.5
+    >>> compiled(lambda t, arm, p: arm.reward / p[0], "index")(3, Arm(1, 1.0, 1.0, 1.0, 1.0, 0.0), np.array([2.0]))
+    0.5
     """
     require(inspect.isfunction(function), f"@cb.{maker}", function, "must stand above the def of a plain function")
-    _check_arguments(function, arguments, maker)
+    arguments, signature = _taken(function, FORMS[maker])
     if nb.config.DISABLE_JIT:
         return function
     if ours(function):
@@ -105,13 +183,22 @@ def require_current(label: str, rule: Callable | None) -> None:
             "rule again, or hand over what changes by params")
 
 
-def _check_arguments(function, arguments, maker):
-    names = tuple(inspect.signature(function).parameters)
-    allowed = f"must take ({', '.join(arguments)})"
+def _taken(function, form):
+    """The names of a rule's arguments, which it may call otherwise, and its signature."""
+    names, arguments = tuple(inspect.signature(function).parameters), form.arguments
+    if len(names) == len(form.names):
+        P, arguments = parameters_of(function), form.names
+        p = nb.float64[::1] if P is None else nb.typeof(P(*[1.0] * len(P._fields)))
+        signature = form.signature.return_type(*(p if kind is None else kind for kind in form.kinds))
+    else:
+        signature = form.signature
+    allowed = f"must take ({', '.join(form.names)})"
     given = f"{function.__name__}({', '.join(names)})"
-    require(len(names) == len(arguments), maker, given, f"{allowed}; numbers of your own reach it by params")
+    require(len(names) == len(arguments), form.maker, given, f"{allowed}; numbers of your own reach it by p")
     swapped = [name for name, place in zip(names, arguments, strict=True) if name != place and name in arguments]
-    require(not swapped, maker, given, f"{allowed} in this order; out of place: {', '.join(swapped)}")
+    allowed = f"must take ({', '.join(arguments)})"
+    require(not swapped, form.maker, given, f"{allowed} in this order; out of place: {', '.join(swapped)}")
+    return arguments, signature
 
 
 def _check_chance(function, rule=None, seen=()):
@@ -138,9 +225,8 @@ def _check_chance(function, rule=None, seen=()):
 
 def _check_writes(function, kinds, arguments):
     """Refuse a rule that writes to what other runs and policies are given, too: their results would depend on it."""
-    own = {"memory", "params"} if getattr(function, "tally", False) else {"memory"}
-    shared = (kind.copy(readonly=True) if isinstance(kind, nb.types.Array) and name not in own else kind
-              for name, kind in zip(arguments, kinds, strict=True))
+    own = {"memory", "params", "p"} if getattr(function, "tally", False) else {"memory"}
+    shared = (kind if name in own else _read_only(kind) for name, kind in zip(arguments, kinds, strict=True))
     try:
         nb.njit(error_model="numpy")(function).compile(tuple(shared))
     except (errors.NumbaError, AttributeError) as error:
@@ -151,6 +237,12 @@ def _check_writes(function, kinds, arguments):
             source = f", in `{linecache.getline(place.filename, place.line).strip()}`" if place else ""
             raise ValueError(f"rule {function.__name__}{source}: must not write to its arrays, which other runs are "
                              "given, too; what a choice remembers belongs in memory") from None
+
+
+def _read_only(kind):
+    if isinstance(kind, nb.types.BaseNamedTuple):
+        return nb.types.BaseTuple.from_types([*map(_read_only, kind.types)], kind.instance_class)
+    return kind.copy(readonly=True) if isinstance(kind, nb.types.Array) else kind
 
 
 def _check_returned(function, returned, wanted):

@@ -7,6 +7,7 @@ what a pull is expected to lose against what may be learned from it; nothing is 
 
 from dataclasses import dataclass
 from math import ceil, erfc, exp, inf, log, pi, sqrt
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
@@ -206,15 +207,21 @@ def worth(arm, default, n, costs, keep, belief):
     return gain
 
 
+class Alpha(NamedTuple):
+    """The subsidy factor."""
+
+    alpha: float
+
+
 @choose
-def value_of_a_look(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
-    """The rule of `CSVOI`; `problem` holds the costs, the arms in order of cost and the horizon."""
-    K, keep = n.size, 1.0 - params[0]
+def value_of_a_look(t, spent, arms, told, p: Alpha, memory, rng):
+    """The rule of `CSVOI`; `told` holds the costs, the arms in order of cost and the horizon."""
+    K, n, keep = arms.n.size, arms.n, 1.0 - p.alpha
     if t <= K:
         return t - 1
-    costs, order, left = problem[:K], problem[K:2 * K], problem[2 * K] - t + 1.0
+    costs, order, left = told[:K], told[K:2 * K], told[2 * K] - t + 1.0
     belief = memory.reshape((ROWS, K))
-    believe(n, reward, costs, order, keep, belief)
+    believe(n, arms.reward, costs, order, keep, belief)
     default = 0
     for k in range(1, K):
         if belief[LOSS, k] < belief[LOSS, default]:

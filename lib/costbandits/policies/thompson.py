@@ -12,21 +12,21 @@ from .base import ChoiceRule, Problem, choose, require_soft
 
 
 @choose
-def bts(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng):
+def bts(t, spent, arms, told, p, memory, rng):
     """Budgeted Thompson sampling by its definition; memory: successes by arm, then the last arm and its sums."""
-    K = len(n)
+    K, n = arms.n.size, arms.n
     won, paid = memory[:K], memory[K:2 * K]            # successes of the Bernoulli trials
     if t > 1:
         # The last outcome, as what its arm's sums have grown by, becomes one trial each for reward and cost.
         last = int(memory[2 * K])
-        won[last] += rng.random() < reward[last] - memory[2 * K + 1]
-        paid[last] += rng.random() < cost[last] - memory[2 * K + 2]
+        won[last] += rng.random() < arms.reward[last] - memory[2 * K + 1]
+        paid[last] += rng.random() < arms.cost[last] - memory[2 * K + 2]
     arm, best = 0, -1.0
     for k in range(K):
         ratio = rng.beta(won[k] + 1.0, n[k] - won[k] + 1.0) / rng.beta(paid[k] + 1.0, n[k] - paid[k] + 1.0)
         if ratio > best:
             arm, best = k, ratio
-    memory[2 * K], memory[2 * K + 1], memory[2 * K + 2] = arm, reward[arm], cost[arm]
+    memory[2 * K], memory[2 * K + 1], memory[2 * K + 2] = arm, arms.reward[arm], arms.cost[arm]
     return arm
 
 
