@@ -158,7 +158,7 @@ ERRORS = {
          "policies/test_kube.py::test_epsilon_first_by_hand", "exploring ends at epsilon of the budget"),
     ],
     "costbandits/policies/suak.py": [
-        ("account.N_p += counting != PRINTED ", "account.N_p += counting == PRINTED ",
+        ("account.N_p += p.counting != PRINTED ", "account.N_p += p.counting == PRINTED ",
          "policies/test_suak.py::test_suak_round_for_round_while_it_is_unsure", "a skip counts as a round"),
         ("width = 2.0 * log(T) / arms.n[0]", "width = 2.0 * log(t) / arms.n[0]",
          "policies/test_suak.py::test_pds_round_for_round", "PDS knows T"),

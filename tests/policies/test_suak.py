@@ -452,6 +452,13 @@ TWO = [{"counting": "two accounts", "reserve": "log t / 4 omega", "margin": 3, "
        {"counting": "two accounts", "reserve": "log t / 8 omega", "margin": 4.0, "order": "first", "width": 1.0}]
 
 
+def test_suak_2_is_suak_with_two_accounts():
+    bandit = cb.Bandit([cb.Bernoulli(x) for x in (0.3, 0.5, 0.9)], [cb.Bernoulli(x) for x in (0.1, 0.3, 0.9)])
+    runs = cb.simulate({"2": cb.SUAK2(), "1": cb.SUAK(**TWO[0]), "paper": cb.SUAK()}, bandit,
+                       cb.AnytimeBudget(0.5, 20_000))
+    assert np.array_equal(runs.pulls[0], runs.pulls[1]) and not np.array_equal(runs.pulls[0], runs.pulls[2])
+
+
 @pytest.mark.parametrize("reading", TWO, ids=str)
 def test_two_accounts_round_for_round_while_an_arm_is_unsure(reading):
     for seed, (bandit, c) in enumerate([(FIGURE_1, 0.5), (FIGURE_2, 0.5), (random_bandit(1, 4), 0.3),

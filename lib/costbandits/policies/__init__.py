@@ -11,15 +11,16 @@ from .linear import CB, BudgetCB
 from .omega_ucb import OmegaStarUCB, OmegaUCB
 from .pd_bwk import PDBwK
 from .rules import tally
-from .suak import SUAK, ControlBudget, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
+from .suak import SUAK, SUAK2, ControlBudget, KnownMeans, OnePhaseSkip, PrimalDualSkip, UCBSimplexSkip
 from .subsidy_repairs import CSVOI, CSElimination
 from .thompson import BTS
 
 __all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CSVOI", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK",
-           "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB", "CSElimination",
-           "ChoosePolicy", "CommitOnce", "ControlBudget", "EpsilonFirst", "EpsilonGreedy", "FractionalKUBE",
-           "IndexPolicy", "KnownCostTS", "KnownMeans", "OmegaKLUCB", "OmegaStarUCB", "OmegaUCB", "OnePhaseSkip",
-           "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose", "index", "tally"]
+           "SUAK2", "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB",
+           "CSElimination", "ChoosePolicy", "CommitOnce", "ControlBudget", "EpsilonFirst", "EpsilonGreedy",
+           "FractionalKUBE", "IndexPolicy", "KnownCostTS", "KnownMeans", "OmegaKLUCB", "OmegaStarUCB", "OmegaUCB",
+           "OnePhaseSkip", "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose",
+           "index", "tally"]
 
 
 def __dir__():

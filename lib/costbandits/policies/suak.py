@@ -9,6 +9,7 @@ hull of the points (cost, reward), null arm included, that crosses the line cost
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import NamedTuple
@@ -58,7 +59,7 @@ def bounds(arms, width, upper, lower):
 
 # What N_p counts besides the pulls of unsure arms; see `SUAK`.
 READINGS = ("skips", "coming", "needed", "printed", "two accounts")
-SKIPS, COMING, NEEDED, PRINTED, TWO = range(5)
+SKIPS, COMING, NEEDED, PRINTED = range(4)
 
 # S_p and N_p of the paper; the spending before a pull that is to be added to S_p, else -1; skips of lines 5 and 16, and
 # of line 18; the round in which phase 2 began, 0 before; extremes of omega.
@@ -114,58 +115,88 @@ def mixed(k, j, cost_k, cost_j, b, omega, rng):
 
 
 @nb.njit(inline="always", error_model="numpy")
-def of_questions(account, two, c):
-    """What is set aside for pulls of unsure arms while none is unsure; 0 unless there are two accounts."""
-    return max(c * account.N_p - account.S_p, 0.0) if two else 0.0
+def questions(t, arms, c, p, delta):
+    """The unsure arm to pull, with c within its wide interval (4), (5), -1 if none is; and the least gap (7)."""
+    log_t, unsure, (margin, _) = log(t), -1, margin_and_width(p.radii)
+    for k in range(arms.n.size):
+        radius, gap = inf, 0.0
+        if arms.n[k] > 0:
+            radius, gap = sqrt(1.5 * log_t / arms.n[k]), abs(arms.cost[k] / arms.n[k] - c)
+        delta = min(delta, gap - radius)
+        if gap <= margin * radius and (unsure < 0 or (p.least and arms.n[k] < arms.n[unsure])):
+            unsure = k
+    return unsure, delta
+
+
+@nb.njit(inline="always", error_model="numpy")
+def charge(spent, account):
+    """What the last pull of an unsure arm cost goes to S_p."""
+    if account.pending >= 0.0:
+        account.S_p += spent - account.pending
+        account.pending = -1.0
+
+
+@nb.njit(inline="always", error_model="numpy")
+def ask(arm, spent, memory):
+    """Pull an unsure arm (lines 19 to 22)."""
+    memory.account.N_p += 1.0
+    memory.account.pending = spent
+    memory.unsure[arm] += 1.0
+    return arm
+
+
+@nb.njit(inline="always", error_model="numpy")
+def base(t, left, delta, arms, told, p, memory, rng):
+    """An arm of the optimistic base (lines 23 to 34), where `left` may be spent."""
+    c, log_t, account, (_, width) = told.rate, log(t), memory.account, margin_and_width(p.radii)
+    if account.phase_2 == 0.0:
+        account.phase_2 = t
+    omega = delta / (2.0 + delta - c)                             # (6)
+    account.least_omega, account.most_omega = min(account.least_omega, omega), max(account.most_omega, omega)
+    bounds(arms, width * (log(told.horizon) if p.knows_T else log_t), memory.upper, memory.lower)
+    k, j = bridge(memory.upper, memory.lower, c)
+    if j >= 0:
+        # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
+        cost_j, cost_k = arms.cost[j] / arms.n[j], arms.cost[k] / arms.n[k] if k < arms.n.size else 0.0
+        k = mixed(k, j, cost_k, cost_j, left - held_back(p.under_use, p.divisor, log_t, omega), omega, rng)
+    return k if k < arms.n.size else NULL_ARM
 
 
 @rule
 def suak(t, spent, arms, told, p, memory, rng):
     """SUAK (Elumar et al., Algorithm 2); comments name its lines and equations."""
-    c, log_t, account = told.rate, log(t), memory.account
-    under_use, knows_T, counting, least, divisor, radii = p
-    margin, width = margin_and_width(radii)
-    if account.pending >= 0.0:
-        account.S_p += spent - account.pending
-        account.pending = -1.0
-    two = counting == TWO                                         # then (7) knows the null arm, whose gap is c
-    unsure, delta = -1, c if two else inf                         # an arm with c within its wide interval (4), (5)
-    for k in range(arms.n.size):
-        radius, gap = inf, 0.0
-        if arms.n[k] > 0:
-            radius, gap = sqrt(1.5 * log_t / arms.n[k]), abs(arms.cost[k] / arms.n[k] - c)
-        delta = min(delta, gap - radius)                          # (7)
-        if gap <= margin * radius and (unsure < 0 or (least and arms.n[k] < arms.n[unsure])):
-            unsure = k
-    rounds = account.N_p + (counting == COMING or two)
-    if account.S_p + 1.0 > c * rounds and (unsure >= 0 or not (counting == NEEDED or two)):
-        account.N_p += counting != PRINTED                        # departs from the paper: as printed nothing is pulled
+    c, account = told.rate, memory.account
+    charge(spent, account)
+    unsure, delta = questions(t, arms, c, p, inf)
+    full = account.S_p + 1.0 > c * (account.N_p + (p.counting == COMING))
+    if full and (unsure >= 0 or p.counting != NEEDED):            # line 15
+        account.N_p += p.counting != PRINTED                      # departs from the paper: as printed nothing is pulled
         account.skips_unsure += 1.0
         return SKIP
-    apart = 0.0
-    if two and unsure < 0:                                        # the questions keep 1 - c at most; bases the rest
+    if spent + 1.0 > c * t:                                       # line 17
+        account.skips_anytime += 1.0
+        return SKIP
+    return ask(unsure, spent, memory) if unsure >= 0 else base(t, c * t - spent, delta, arms, told, p, memory, rng)
+
+
+@rule
+def suak_2(t, spent, arms, told, p, memory, rng):
+    """SUAK-2, ours: pulls of unsure arms have an account of their own; (7) knows the null arm, whose gap is c."""
+    c, account, apart = told.rate, memory.account, 0.0
+    charge(spent, account)
+    unsure, delta = questions(t, arms, c, p, c)
+    if unsure >= 0 and account.S_p + 1.0 > c * (account.N_p + 1.0):
+        account.N_p += 1.0
+        account.skips_unsure += 1.0
+        return SKIP
+    if unsure < 0:                                                # the questions keep 1 - c at most; bases the rest
         account.S_p = max(account.S_p, c * (account.N_p + 1.0) - 1.0)
-        apart = of_questions(account, two, c)
+        apart = max(c * account.N_p - account.S_p, 0.0)
     if spent + (1.0 + apart) > c * t:
         account.skips_anytime += 1.0
         return SKIP
-    if unsure >= 0:
-        account.N_p += 1.0
-        account.pending = spent
-        memory.unsure[unsure] += 1.0
-        return unsure
-    if account.phase_2 == 0.0:
-        account.phase_2 = t
-    omega = delta / (2.0 + delta - c)                             # (6)
-    account.least_omega, account.most_omega = min(account.least_omega, omega), max(account.most_omega, omega)
-    bounds(arms, width * (log(told.horizon) if knows_T else log_t), memory.upper, memory.lower)
-    k, j = bridge(memory.upper, memory.lower, c)
-    if j >= 0:
-        # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
-        cost_j, cost_k = arms.cost[j] / arms.n[j], arms.cost[k] / arms.n[k] if k < arms.n.size else 0.0
-        b = c * t - spent - apart - held_back(under_use, divisor, log_t, omega)
-        k = mixed(k, j, cost_k, cost_j, b, omega, rng)
-    return k if k < arms.n.size else NULL_ARM
+    return ask(unsure, spent, memory) if unsure >= 0 else base(t, c * t - spent - apart, delta, arms, told, p, memory,
+                                                               rng)
 
 
 # ---- Its rivals -------------------------------------------------------------------------------------
@@ -347,10 +378,8 @@ class SUAK(_Anytime):
         What stands in the radii of the bounds (8), (9): SUAK is not to know T, but there the paper prints log T.
     counting : {"skips", "coming", "needed", "printed", "two accounts"}
         What N_p counts besides the pulls of unsure arms: skips at lines 5 and 16; also the coming round; as "skips",
-        but line 15 is asked only while an arm is unsure; nothing, as printed. With two accounts, ours, the coming round
-        counts, line 15 is asked only while an arm is unsure, and pulls of unsure arms (*questions*) have an account of
-        their own, c N_p - S_p; lines 17 and 26 may spend only what is not in it. When no arm is unsure, what it holds
-        above 1 - c is handed over. And the null arm, of cost 0, counts in (7).
+        but line 15 is asked only while an arm is unsure; nothing, as printed. "two accounts" is the older name of the
+        rule of `SUAK2`.
     order : {"least", "first"}
         Which unsure arm is pulled: the least pulled, or the first.
     reserve : {"log t / omega^2", "log t / 8 omega", "log t / 4 omega"}
@@ -364,9 +393,7 @@ class SUAK(_Anytime):
 
     Examples
     --------
-    SUAK-2, the policy of our theorem (`cb.bounds.suak.two_accounts`):
-
-    >>> cb.SUAK(counting="two accounts", reserve="log t / 4 omega", margin=3.0, width=1.5).order
+    >>> cb.SUAK(log="T").order
     'least'
     """
 
@@ -377,7 +404,6 @@ class SUAK(_Anytime):
     reserve: str = "log t / omega^2"
     margin: float = 7.0
     width: float = 3.0
-    rule = staticmethod(suak)
 
     def __post_init__(self):
         number("under_use", self.under_use, low=0.0, allowed="must be a number, 0 or more")
@@ -386,6 +412,10 @@ class SUAK(_Anytime):
             require(getattr(self, name) in allowed, name, getattr(self, name), f"must be one of {allowed}")
         number("margin", self.margin, low=2.0, allowed="must be a number, 2 or more")
         number("width", self.width, high=3.0, allowed="must be a number in (0, 3]", above=0.0)
+
+    @property
+    def rule(self) -> Callable:
+        return suak_2 if self.counting == "two accounts" else suak
 
     @property
     def p(self) -> Reading:
@@ -403,6 +433,24 @@ class SUAK(_Anytime):
         account = new_record(ACCOUNT)
         account.pending, account.least_omega = -1.0, inf
         return Phases(*np.zeros((3, problem.K + 1)), account)
+
+
+@dataclass(frozen=True)
+class SUAK2(SUAK):
+    """SUAK-2, ours: the policy of the theorem `cb.bounds.suak.two_accounts`.
+
+    Pulls of unsure arms (*questions*) have an account of their own, c N_p - S_p; other pulls may spend only what is not
+    in it. The coming round counts in N_p, and line 15 is asked only while an arm is unsure. When no arm is unsure, what
+    the account holds above 1 - c is handed over. The null arm, of cost 0, counts in (7). Fields as in `SUAK`.
+
+    >>> cb.SUAK2().reserve
+    'log t / 4 omega'
+    """
+
+    counting: str = "two accounts"
+    reserve: str = "log t / 4 omega"
+    margin: float = 3.0
+    width: float = 1.5
 
 
 @dataclass(frozen=True)
