@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, is_dataclass
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
@@ -53,6 +54,12 @@ class Problem:
     def min_cost(self) -> float:
         """Smallest expected cost (lambda in Xia et al.)."""
         return float(self.cost_means.min())
+
+
+class Scale(NamedTuple):
+    """The range of rewards that a policy is told, by which it divides them."""
+
+    reward_scale: float
 
 
 def index(function: Callable) -> Callable:

@@ -22,7 +22,7 @@ import numba as nb
 import numpy as np
 
 from ..checks import positive, require
-from .base import IndexRule, Problem, index, require_known_costs
+from .base import IndexRule, Problem, Scale, index, require_known_costs
 from .omega_ucb import Rho
 
 _jit = nb.njit(error_model="numpy")
@@ -238,12 +238,6 @@ class OmegaKLUCB(IndexRule):
 
     def __post_init__(self):
         positive("rho", self.rho)
-
-
-class Scale(NamedTuple):
-    """The largest reward."""
-
-    reward_scale: float
 
 
 @index

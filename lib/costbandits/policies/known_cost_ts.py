@@ -7,18 +7,11 @@ and pulls the largest of those that can be afforded. `fast.known_cost_ts` plays 
 
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
 from ..checks import positive, require, rounding
-from .base import ChoiceRule, Problem, choose, require_known_costs
-
-
-class Scale(NamedTuple):
-    """The largest reward."""
-
-    reward_scale: float
+from .base import ChoiceRule, Problem, Scale, choose, require_known_costs
 
 
 @choose

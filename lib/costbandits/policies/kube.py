@@ -15,13 +15,7 @@ import numpy as np
 
 from ..checks import number, positive, require, rounding
 from ..engine.driver import END
-from .base import ChoiceRule, IndexRule, NamedRule, Problem, choose, index, require_known_costs, rule
-
-
-class Scale(NamedTuple):
-    """The range of rewards, by which they are divided."""
-
-    reward_scale: float
+from .base import ChoiceRule, IndexRule, NamedRule, Problem, Scale, choose, index, require_known_costs, rule
 
 
 @index
