@@ -105,15 +105,8 @@ def mixture(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Mixture:
     A linear program with two rows, whose optimum is an edge of the upper hull of the points (cost, reward).
     Elumar et al., "Bandits with Anytime Knapsacks", Eq. (2), (3), and appendix C.1.
 
-    Parameters
-    ----------
-    rewards, costs : array_like of shape (K,)
-        Expected reward and cost of a pull; costs 0 or more.
-    rate : float
-        What may be spent per round, above 0.
+    Expected rewards and costs of a pull have shape (K,), costs are 0 or more, and the rate is above 0.
 
-    Examples
-    --------
     >>> mixture([0.75, 0.25], [0.75, 0.25], rate=0.5).shares
     array([0.5, 0.5])
     """

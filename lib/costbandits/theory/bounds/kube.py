@@ -248,7 +248,8 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
     times at most, with Q of `low_rounds`. Levels and eta are the best of a grid.
 
     Parameters as in `kube`, but mu_i are 0 or more, of rewards on any range, and c_i above 0; R and sigma as in
-    `low_rounds`. With R < sigma the bound is a power of the budget. `fractional`: whether the policy is fractional KUBE.
+    `low_rounds`. With R < sigma the bound is a power of the budget. `fractional` says whether the policy is fractional
+    KUBE.
 
     >>> [round(theorem_9([0.75, 0.5], [1, 2], 1e6, R)) for R in (1.0, 0.5)]
     [171, 85]
