@@ -50,6 +50,8 @@ def asymmetric_interval(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayL
     The bounds are the two expectations mu whose standardised distance from the sample mean is exactly z when the
     variance is eta (high - mu)(mu - low): the roots of (mean - mu)^2 = eta (high - mu)(mu - low) z^2 / n (Eq. 7). With
     eta = 1 on [0, 1] this is Wilson's score interval. The coverage is that of a central limit: see `worst_miss`.
+    Floats if all arguments are scalars, else arrays of the broadcast shape, with low <= lower <= mean <= upper <= high;
+    lower is exactly `low` at mean = low (eta, z > 0), upper likewise.
 
     Parameters
     ----------
@@ -61,11 +63,6 @@ def asymmetric_interval(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayL
         Variance over its largest possible value (high - mu)(mu - low), in [0, 1].
     low, high : float or array
         Range of the variable, low < high.
-
-    Returns
-    -------
-    lower, upper : floats if all arguments are scalars, else arrays of the broadcast shape
-        low <= lower <= mean <= upper <= high; lower is exactly `low` at mean = low (eta, z > 0), upper likewise.
 
     Examples
     --------

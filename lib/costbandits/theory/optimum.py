@@ -44,22 +44,10 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
     Whole costs are never hard if the budget, or the product of the densest arm's cost and the largest, is below
     `TABLE`: a table takes over.
 
-    Parameters
-    ----------
-    values, costs : array_like of shape (K,)
-        Expected reward of a pull, 0 or more; its cost, above 0.
-    budget : float
-        B, in units of cost, 0 or more.
-    tolerance : float
-        How much less than the optimum will do, as a share of the fractional optimum. By default rounding alone.
+    `values` and `costs`, of shape (K,), are the expected reward of a pull, 0 or more, and its cost, above 0. B
+    (`budget`), in units of cost, is 0 or more. `tolerance` is how much less than the optimum will do, as a share of the
+    fractional optimum; by default rounding alone. RuntimeError if no plan is proved to be optimal within `NODES` nodes.
 
-    Raises
-    ------
-    RuntimeError
-        If no plan is proved to be optimal within `NODES` nodes.
-
-    Examples
-    --------
     >>> knapsack([3, 2], [2, 1.5], budget=5)
     Plan(value=7.0, counts=array([1, 2]))
     """

@@ -6,8 +6,8 @@ that a Bernoulli arm ever leaves its confidence interval.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import exp, inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -102,8 +102,7 @@ def regret_identity(bandit: Bandit, pulls: ArrayLike, spent: ArrayLike, optimum:
     return lost + optimum - best * np.asarray(spent, float)
 
 
-@dataclass(frozen=True)
-class Game:
+class Game(NamedTuple):
     """Expectations of a game that spends a budget: `reward` and cost (`spent`) of all pulls, `pulls` of each arm.
 
     `arms`, an array of shape (steps + 1,), has the arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
@@ -342,8 +341,7 @@ def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge
     return inside + size * sqrt(ridge)
 
 
-@dataclass(frozen=True)
-class LinearBound:
+class LinearBound(NamedTuple):
     """Theorem 7's bound, term by term, in units of reward.
 
     `learning`: Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio. `failures`: 2 Delta_max /
@@ -358,7 +356,7 @@ class LinearBound:
     @property
     def total(self) -> float:
         """The bound."""
-        return self.learning + self.failures + self.tail + self.crossing
+        return sum(self)
 
 
 def theorem_7(bandit: LinearBandit, budget: float, ridge: float | None = None, min_cost: float | None = None,

@@ -45,9 +45,8 @@ def family(K: int, theta: float, p: float, epsilon: float, better: int = 0) -> B
     """Phi^a_(theta, p, epsilon) (Sinha et al., Definition 1): the instances of the lower bound, K + 1 Bernoulli arms.
 
     Arm 0 is free and has mean p; K arms cost 1 and have mean p / (1 - theta), arm a has (p + epsilon) / (1 - theta).
-    With alpha = theta arm 0 is exactly good enough if there is no such arm, and not if there is. a (`better`) is one of
-    1 to K, or 0 for none; theta is in [0, 1), p in (0, 1/2], and epsilon above 0 with (p + epsilon) / (1 - theta) below
-    1.
+    With alpha = theta arm 0 is exactly good enough if there is no such arm, and not if there is. a (`better`) is 1 to
+    K, or 0 for none; theta is in [0, 1), p in (0, 1/2], epsilon above 0 with (p + epsilon) / (1 - theta) below 1.
 
     >>> family(2, theta=0.5, p=0.25, epsilon=0.125, better=1).reward_means
     array([0.25, 0.75, 0.5 ])
@@ -191,9 +190,8 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
     and stops for good when it pays no longer. By dynamic programming over pulls and successes. No policy's larger
     regret of the two is below it.
 
-    T (`horizon`) is at most 20,000: it takes about 5 ns times T^2. alpha, p and epsilon are theta, p and epsilon of
-    `family`; `weight`, in (0, 1), is the prior probability of Phi^0, and `price`, in (0, 1], the cost of the expensive
-    arm.
+    T (`horizon`) is at most 20,000: it takes about 5 ns times T^2. alpha, p and epsilon as theta, p and epsilon in
+    `family`; `weight`, in (0, 1), is the prior probability of Phi^0, `price`, in (0, 1], the expensive arm's cost.
 
     >>> print(round(bayes_regret(1000, alpha=0.1, p=0.4, epsilon=0.1), 2))
     37.72

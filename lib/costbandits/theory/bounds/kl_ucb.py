@@ -76,7 +76,7 @@ def errors(mean: float, reference: ArrayLike) -> Errors:
     Y_n = n kl(mean of n, reference) if that mean is below the reference, else 0. With theta = log(1 - mean) / log(1 -
     reference) and kappa = kl(reference, mean), Pr[Y_n > y] <= exp(-max(theta y, y + n kappa)). For costs, which err
     upwards, take 1 less both. Infinite where the reference is not below the mean. The mean is a number in [0, 1], the
-    reference a number or an array.
+    reference a number or an array of such.
 
     >>> [round(float(constant), 3) for constant in errors(0.8, 0.4)]
     [5.053, 1.465]

@@ -248,8 +248,7 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
     times at most, with Q of `low_rounds`. Levels and eta are the best of a grid.
 
     Parameters as in `kube`, but mu_i are 0 or more, of rewards on any range, and c_i above 0; R and sigma as in
-    `low_rounds`. With R < sigma the bound is a power of the budget. `fractional` says whether the policy is fractional
-    KUBE.
+    `low_rounds`. With R < sigma the bound is a power of the budget. `fractional` tells fractional KUBE from KUBE.
 
     >>> [round(theorem_9([0.75, 0.5], [1, 2], 1e6, R)) for R in (1.0, 0.5)]
     [171, 85]
@@ -319,9 +318,8 @@ def worse_of_two(pulls: int, mean: float, gap: float) -> float:
 def greedy_set(densities: Sequence, costs: Sequence, residual: float) -> list[int]:
     """Density-ordered greedy solution of the unbounded knapsack (Tran-Thanh et al., section 3.1), literally.
 
-    Gives m*_i, how often each arm is in the set. Equal densities: the lower position first. `densities`, K numbers, are
-    values per unit of cost (any order will do), costs are above 0, and B_t (`residual`) is 0 or more. Fractions stay
-    exact.
+    Gives m*_i, how often each arm is in the set. Equal densities: the lower position first. Fractions stay exact.
+    `densities` are K values per unit of cost (any order will do), costs are above 0, B_t (`residual`) is 0 or more.
 
     >>> greedy_set([0.9, 0.5], [2, 1], residual=5)
     [2, 1]

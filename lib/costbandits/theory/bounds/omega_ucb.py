@@ -267,8 +267,7 @@ def exceedance(reward_mean: float, cost_mean: float, ratio: float, n: int, t: in
     best arm and its own ratio. Rewards and costs independent, n fixed in advance.
 
     The means are in [0, 1] and (0, 1]; the ratio, expected reward per unit of cost to compare with, is above 0. Memory
-    and time grow linearly with n, the plays of the arm; t, 1 or more, is the coming round, and rho, exploration, above
-    0.
+    and time grow linearly with n, the arm's plays; t, 1 or more, is the coming round; rho, exploration, is above 0.
 
     >>> round(exceedance(0.5, 0.5, ratio=3.0, n=50, t=100, rho=1.0), 3)
     0.126

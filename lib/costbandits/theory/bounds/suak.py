@@ -105,8 +105,7 @@ def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.Data
 
     Parameters as in `bases`. A row per arm. `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which
     delta_min is the smallest. `base`: Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if
-    there is none. `dual`: alpha + lambda rho_i - mu_i, how far arm i lies below the dual line of the linear program;
-    ours.
+    there is none. `dual`, ours: alpha + lambda rho_i - mu_i, how far arm i lies below the program's dual line.
 
     >>> gaps([0.75, 0.25], [0.75, 0.25], rate=0.5).cost.to_numpy()
     array([0.25, 0.25])
