@@ -2,6 +2,11 @@
 
 Sample means in, bounds out; nothing here is played. Source: Heyden, Arzamasov, Fouché and Böhm, "Budgeted Multi-Armed
 Bandits with Asymmetric Confidence Intervals".
+
+The script `tightness_coverage_comparison.py` of the paper's public code has other bounds: omega-UCB's two fail with
+probability delta / 4 each, not delta / 2; a lower bound of the cost below 0.001 becomes 0.001, not an infinite index;
+Budget-UCB's denominator holds the lower bound of the *reward*; the radius of UCB-SC's disc is sqrt(delta / 2) whatever
+n; UCB-B2 takes log(2 / delta), the variance without Bessel's factor, and no condition of validity.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,12 +22,6 @@ from ..checks import count, number, numbers, positive
 from .intervals import asymmetric_interval
 
 
-def _checked_pairs(reward_mean, cost_mean, n, delta):
-    number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
-    return (numbers("reward_mean", reward_mean, 0, 1, "must be in [0, 1]"),
-            numbers("cost_mean", cost_mean, 0, 1, "must be in [0, 1]"), numbers("n", n, 1, allowed="must be 1 or more"))
-
-
 def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, delta: float = 0.01,
                  min_cost: float = 0.01) -> dict[str, float | np.ndarray]:
     """Upper confidence bounds of (expected reward / expected cost) at level 1 - delta, one per policy (Figure 1).
@@ -32,28 +31,20 @@ def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, del
     UCB-SC+'s disc; the empirical Bernstein inequality's x = log(3 / delta) for UCB-B2; and for omega-UCB z such that
     each of its two bounds fails with probability delta / 2 (Theorem 2).
 
-    Parameters
-    ----------
-    reward_mean, cost_mean : float or array
-        Sample means of n Bernoulli outcomes each (UCB-B2 needs their variance), in [0, 1].
-    n, delta : int or array, float
-        Number of outcomes, 1 or more; probability of failure, in (0, 1).
-    min_cost : float
-        Known lower bound of the expected cost: lambda of Budget-UCB, and UCB-B2's floor.
+    Numbers or arrays: sample means of n Bernoulli outcomes each (UCB-B2 needs their variance), in [0, 1], and n, 1 or
+    more. delta, the probability of failure, is in (0, 1); `min_cost` is a known lower bound of the expected cost,
+    lambda of Budget-UCB, and UCB-B2's floor. The bounds are floats or arrays of the broadcast shape, infinite where a
+    policy has no valid bound: every one at a cost mean of 0, and m-UCB, UCB-SC+ and UCB-B2 also where their lower bound
+    of the cost is 0 or less.
 
-    Returns
-    -------
-    dict label -> float or array of the broadcast shape
-        Infinite where a policy has no valid bound: every one at a cost mean of 0, and m-UCB, UCB-SC+ and UCB-B2 also
-        where their lower bound of the cost is 0 or less.
-
-    Examples
-    --------
     >>> round(float(ratio_bounds(0.5, 0.5, n=100)["ω-UCB"]), 2)
     1.66
     """
-    r, c, n = _checked_pairs(reward_mean, cost_mean, n, delta)
+    number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
     positive("min_cost", min_cost)
+    r = numbers("reward_mean", reward_mean, 0, 1, "must be in [0, 1]")
+    c = numbers("cost_mean", cost_mean, 0, 1, "must be in [0, 1]")
+    n = numbers("n", n, 1, allowed="must be 1 or more")
     eps = np.sqrt(log(2 / delta) / (2 * n))
     x = log(3 / delta) / n
     z = ndtri(1 - delta / 2)
@@ -63,53 +54,16 @@ def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, del
     q = r / np.maximum(c, min_cost)
     upper = np.minimum(r + eps, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The slope of the steepest ray through the disc around (c, r), times c^2 - eps^2.
+        steepest = r * c + np.sqrt(eps**2 * (r**2 + c**2 - eps**2))
         bounds = {
             "ω-UCB": np.divide(asymmetric_interval(r, n, z)[1], asymmetric_interval(c, n, z)[0]),
             "m-UCB": np.where(c > eps, upper / (c - eps), np.inf),
             "c-UCB": (r + eps) / c,
             "i-UCB": r / c + eps,
             "Budget-UCB": r / c + eps / c * (1 + upper / np.maximum(c - eps, min_cost)),
-            "UCB-SC+": np.where(c > eps, _disc(r, c, eps**2) / (c**2 - eps**2), np.inf),
+            "UCB-SC+": np.where(c > eps, steepest / (c**2 - eps**2), np.inf),
             "UCB-B2": np.where(e_c < c, q + 1.4 * (e_r + q * e_c) / c, np.inf)}
-    return {label: np.where(c > 0, bound, np.inf)[()] for label, bound in bounds.items()}
-
-
-def _disc(r, c, square):
-    """Slope of the steepest ray through the disc around (c, r), times c^2 - radius^2: UCB-SC's numerator."""
-    return r * c + np.sqrt(square * (r**2 + c**2 - square))
-
-
-def ratio_bounds_public_code(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike,
-                             delta: float = 0.01) -> dict[str, float | np.ndarray]:
-    """Figure 1's bounds as the script `tightness_coverage_comparison.py` of the paper's public code states them.
-
-    Differences from `ratio_bounds`: omega-UCB's two bounds fail with probability delta / 4 each, not delta / 2; a
-    lower bound of the cost below 0.001 becomes 0.001, not an infinite index; Budget-UCB's denominator holds the lower
-    bound of the *reward*; the radius of UCB-SC's disc is sqrt(delta / 2) whatever n; UCB-B2 takes log(2 / delta), the
-    variance without Bessel's factor, and no condition of validity.
-    Parameters and returned value as for `ratio_bounds`; infinite at a cost mean of 0, where the
-    script draws again, and where UCB-SC's formula asks for the root of a negative number.
-
-    >>> round(float(ratio_bounds_public_code(0.5, 0.5, n=100)["ω-UCB"]), 2)
-    1.74
-    """
-    r, c, n = _checked_pairs(reward_mean, cost_mean, n, delta)
-    floor = 0.001
-    eps = np.sqrt(log(2 / delta) / (2 * n))
-    x = log(2 / delta) / n
-    z = ndtri(1 - delta / 4)
-    e_r, e_c = (np.sqrt(2 * m * (1 - m) * x) + 3 * x for m in (r, c))
-    upper = np.minimum(r + eps, 1)
-    inside = r**2 + c**2 < delta / 2                                   # the origin lies in the disc: no steepest ray
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bounds = {
-            "ω-UCB": np.divide(asymmetric_interval(r, n, z)[1], asymmetric_interval(c, n, z)[0]),
-            "m-UCB": upper / np.maximum(c - eps, floor),
-            "c-UCB": (r + eps) / c,
-            "i-UCB": r / c + eps,
-            "Budget-UCB": r / c + eps / c * (1 + upper / np.maximum(r - eps, floor)),
-            "UCB-SC+": np.where(inside, np.inf, _disc(r, c, delta / 2) / np.maximum(c**2 - delta / 2, floor)),
-            "UCB-B2": r / c + 1.4 * (e_r + r / c * e_c) / c}
     return {label: np.where(c > 0, bound, np.inf)[()] for label, bound in bounds.items()}
 
 
@@ -120,26 +74,14 @@ def violations(rng: np.random.Generator, sizes: Sequence[int] = (100, 1000, 10_0
     Expected rewards are U(0, 1), expected costs U(cost_low, 1), the same pairs for every size. An infinite bound is
     never violated and counts as infinitely loose; the share of infinite bounds is returned, too.
 
-    Parameters
-    ----------
-    rng : numpy Generator
-        Draws the pairs and their outcomes.
-    sizes, pairs : sequence of int, int
-        Numbers of outcomes n of each pair; number of pairs.
-    delta, cost_low : float
-        Probability of failure, and smallest possible expected cost; both in (0, 1).
-    bounds : callable
-        (reward means, cost means, n, delta) -> dict label -> array, such as `ratio_bounds`.
+    `sizes` are the numbers of outcomes n of each pair. The probability of failure (`delta`) and the smallest possible
+    expected cost (`cost_low`) are in (0, 1); `bounds` takes (reward means, cost means, n, delta) to a dict label ->
+    array, as `ratio_bounds` does.
 
-    Returns
-    -------
-    DataFrame with a row per size and label
-        `violated`, the share of pairs whose ratio exceeds the bound, and its 95 % Clopper-Pearson interval (`low`,
-        `high`; Wilson's is too short near 0); `median` and `finite_mean` of the looseness bound / ratio, the mean over
-        finite bounds only; and `infinite`, the share of the others.
+    A row per size and label. `violated`, the share of pairs whose ratio exceeds the bound, and its 95 % Clopper-Pearson
+    interval (`low`, `high`; Wilson's is too short near 0); `median` and `finite_mean` of the looseness bound / ratio,
+    the mean over finite bounds only; and `infinite`, the share of the others.
 
-    Examples
-    --------
     >>> violations(np.random.default_rng(0), sizes=[100], pairs=1000)[["bound", "violated"]].head(2)
        bound  violated
     0  ω-UCB     0.001

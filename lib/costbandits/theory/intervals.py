@@ -50,6 +50,8 @@ def asymmetric_interval(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayL
     The bounds are the two expectations mu whose standardised distance from the sample mean is exactly z when the
     variance is eta (high - mu)(mu - low): the roots of (mean - mu)^2 = eta (high - mu)(mu - low) z^2 / n (Eq. 7). With
     eta = 1 on [0, 1] this is Wilson's score interval. The coverage is that of a central limit: see `worst_miss`.
+    Floats if all arguments are scalars, else arrays of the broadcast shape, with low <= lower <= mean <= upper <= high;
+    lower is exactly `low` at mean = low (eta, z > 0), upper likewise.
 
     Parameters
     ----------
@@ -61,11 +63,6 @@ def asymmetric_interval(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayL
         Variance over its largest possible value (high - mu)(mu - low), in [0, 1].
     low, high : float or array
         Range of the variable, low < high.
-
-    Returns
-    -------
-    lower, upper : floats if all arguments are scalars, else arrays of the broadcast shape
-        low <= lower <= mean <= upper <= high; lower is exactly `low` at mean = low (eta, z > 0), upper likewise.
 
     Examples
     --------
@@ -103,17 +100,9 @@ def asymmetry(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,
 def bernoulli_miss(p: ArrayLike, n: int, z: float) -> tuple[float, float] | tuple[np.ndarray, np.ndarray]:
     """Exact probabilities that an interval from n Bernoulli(p) outcomes misses p: by its lower and by its upper bound.
 
-    P(lower > p) and P(upper < p) as binomial sums, for eta = 1.
+    P(lower > p) and P(upper < p) as binomial sums, for eta = 1. p, a number or an array, is in [0, 1]; the results have
+    its shape. n is the number of outcomes, z that of standard deviations.
 
-    Parameters
-    ----------
-    p : float or array
-        Expectation, in [0, 1]; the results have its shape.
-    n, z : int, float
-        Number of outcomes; number of standard deviations.
-
-    Examples
-    --------
     >>> np.round(bernoulli_miss(0.5, n=100, z=1.96), 4)
     array([0.0284, 0.0284])
     """
@@ -128,17 +117,9 @@ def bernoulli_miss(p: ArrayLike, n: int, z: float) -> tuple[float, float] | tupl
 def lattice_miss(probabilities: ArrayLike, n: int, z: float, eta: float | None = None) -> tuple[float, float]:
     """As `bernoulli_miss`, for outcomes 0, 1/m, 2/m ... 1 with the given m + 1 probabilities.
 
-    Parameters
-    ----------
-    probabilities : sequence of m + 1 floats
-        Positive variance; they sum to 1.
-    n, z : int, float
-        As in `bernoulli_miss`. The law of the sum is an n-fold convolution.
-    eta : float in [0, 1], optional
-        What the interval uses; by default the law's own variance / (mean (1 - mean)).
+    The probabilities sum to 1 and leave some variance. The law of the sum is an n-fold convolution. `eta`, in [0, 1],
+    is what the interval uses; by default the law's own variance / (mean (1 - mean)).
 
-    Examples
-    --------
     >>> np.round(lattice_miss([0.25, 0.5, 0.25], n=50, z=1.96), 4)
     array([0.0284, 0.0284])
     """

@@ -44,22 +44,10 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
     Whole costs are never hard if the budget, or the product of the densest arm's cost and the largest, is below
     `TABLE`: a table takes over.
 
-    Parameters
-    ----------
-    values, costs : array_like of shape (K,)
-        Expected reward of a pull, 0 or more; its cost, above 0.
-    budget : float
-        B, in units of cost, 0 or more.
-    tolerance : float
-        How much less than the optimum will do, as a share of the fractional optimum. By default rounding alone.
+    `values` and `costs`, of shape (K,), are the expected reward of a pull, 0 or more, and its cost, above 0. B
+    (`budget`), in units of cost, is 0 or more. `tolerance` is how much less than the optimum will do, as a share of the
+    fractional optimum; by default rounding alone. RuntimeError if no plan is proved to be optimal within `NODES` nodes.
 
-    Raises
-    ------
-    RuntimeError
-        If no plan is proved to be optimal within `NODES` nodes.
-
-    Examples
-    --------
     >>> knapsack([3, 2], [2, 1.5], budget=5)
     Plan(value=7.0, counts=array([1, 2]))
     """
@@ -105,15 +93,8 @@ def mixture(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Mixture:
     A linear program with two rows, whose optimum is an edge of the upper hull of the points (cost, reward).
     Elumar et al., "Bandits with Anytime Knapsacks", Eq. (2), (3), and appendix C.1.
 
-    Parameters
-    ----------
-    rewards, costs : array_like of shape (K,)
-        Expected reward and cost of a pull; costs 0 or more.
-    rate : float
-        What may be spent per round, above 0.
+    Expected rewards and costs of a pull have shape (K,), costs are 0 or more, and the rate is above 0.
 
-    Examples
-    --------
     >>> mixture([0.75, 0.25], [0.75, 0.25], rate=0.5).shares
     array([0.5, 0.5])
     """

@@ -6,8 +6,8 @@ that a Bernoulli arm ever leaves its confidence interval.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import exp, inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,24 +20,14 @@ from ...environments.bandits import Bandit, LinearBandit
 from .omega_ucb import excess_rounds
 
 
-def _means(bandit):
+def _arms(bandit):
+    """Expected rewards and costs, gaps of ratios, in which rounding must not tell equals apart, and the best ratio."""
     require(isinstance(bandit, Bandit), "bandit", bandit, "must be a Bandit")
-    return (numbers("bandit.reward_means", bandit.reward_means, 0, 1, "must be in [0, 1]"),
-            numbers("bandit.cost_means", bandit.cost_means, 0, 1, "must be in (0, 1]", above=0))
-
-
-def _gaps(rewards, costs):
-    # Differences of ratios, in which rounding must not tell equals apart, and the best ratio.
-    ratios = rewards / costs
-    best = ratios.max()
-    return np.where(best - ratios > ROUNDING * best, best - ratios, 0.0), float(best)
-
-
-def _losses(bandit):
-    # What a pull of each arm loses, and the best ratio.
-    rewards, costs = _means(bandit)
-    gap, best = _gaps(rewards, costs)
-    return costs * gap, best
+    rewards = numbers("bandit.reward_means", bandit.reward_means, 0, 1, "must be in [0, 1]")
+    costs = numbers("bandit.cost_means", bandit.cost_means, 0, 1, "must be in (0, 1]", above=0)
+    best = (rewards / costs).max()
+    gap = best - rewards / costs
+    return rewards, costs, np.where(gap > ROUNDING * best, gap, 0.0), float(best)
 
 
 def _lowest(min_cost, costs):
@@ -49,32 +39,24 @@ def _lowest(min_cost, costs):
 def gaps(bandit: Bandit) -> pd.DataFrame:
     """The gaps Delta_i of ratios, and what a pull loses (Xia et al., section 3.3).
 
-    Parameters
-    ----------
-    bandit : Bandit
-        Expected rewards in [0, 1], costs in (0, 1].
+    The bandit has expected rewards in [0, 1] and costs in (0, 1]. A row per arm, zeros for the best ones. `gap`:
+    Delta_i, best ratio minus the arm's, in reward per unit of cost. `loss`: mu^c_i Delta_i, what a pull loses in
+    expectation against spending its cost on the best arm, in units of reward.
 
-    Returns
-    -------
-    DataFrame with a row per arm, zeros for the best ones
-        `gap`: Delta_i, best ratio minus the arm's, in reward per unit of cost. `loss`: mu^c_i Delta_i, what a pull
-        loses in expectation against spending its cost on the best arm, in units of reward.
-
-    Examples
-    --------
     >>> bandit = Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Bernoulli(0.25), cb.Bernoulli(0.5)])
     >>> gaps(bandit).loss.to_numpy()
     array([0., 1.])
     """
-    rewards, costs = _means(bandit)
-    gap, _ = _gaps(rewards, costs)
+    _, costs, gap, _ = _arms(bandit)
     return pd.DataFrame({"gap": gap, "loss": costs * gap})
 
 
-def _counts(name, pulls, K):
-    pulls = numbers(name, pulls, 0, allowed="must be finite numbers, 0 or more")
-    require(pulls.shape[-1:] == (K,), name, pulls, f"must have the {K} arms as its last axis")
-    return pulls
+def _lost(bandit, pulls):
+    """What pulls lose against spending their costs on the best arm, and the best ratio."""
+    _, costs, gap, best = _arms(bandit)
+    pulls = numbers("pulls", pulls, 0, allowed="must be finite numbers, 0 or more")
+    require(pulls.shape[-1:] == gap.shape, "pulls", pulls, f"must have the {bandit.K} arms as its last axis")
+    return pulls @ (costs * gap), best
 
 
 def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
@@ -86,8 +68,8 @@ def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
     >>> float(lemma_1(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), pulls=[40, 10]))
     7.0
     """
-    loss, best = _losses(bandit)
-    return _counts("pulls", pulls, bandit.K) @ loss + best
+    lost, best = _lost(bandit, pulls)
+    return lost + best
 
 
 def lemma_4(bandit: Bandit, wrong_pulls: float) -> float:
@@ -100,7 +82,7 @@ def lemma_4(bandit: Bandit, wrong_pulls: float) -> float:
     12.0
     """
     wrong = number("wrong_pulls", wrong_pulls, 0, allowed="must be a finite number of 0 or more")
-    gap, best = _gaps(*_means(bandit))
+    _, _, gap, best = _arms(bandit)
     return float(gap.max() * wrong + best)
 
 
@@ -108,29 +90,19 @@ def regret_identity(bandit: Bandit, pulls: ArrayLike, spent: ArrayLike, optimum:
     """The exact regret of any policy, which Lemmas 1 and 4 bound, in units of reward; ours.
 
     R* - gamma E[spent] + sum_i mu^c_i Delta_i E[n_i], gamma the best ratio. With R* <= (B + 1) gamma and spent > B it
-    gives both lemmas.
+    gives both lemmas. Bandit and pulls as in `lemma_1`; `spent`, a number or an array of shape (...), is the expected
+    cost of all pulls, the crossing pull included; R* (`optimum`) is the expected reward of the best policy that knows
+    the expectations (`exact_game` finds it for costs on a grid).
 
-    Parameters
-    ----------
-    bandit, pulls
-        As in `lemma_1`.
-    spent : float or array of shape (...)
-        Expected cost of all pulls, the crossing pull included.
-    optimum : float
-        R*, expected reward of the best policy that knows the expectations (`exact_game` finds it for costs on a grid).
-
-    Examples
-    --------
     >>> bandit = cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)
     >>> float(regret_identity(bandit, pulls=[11, 10], spent=10.5, optimum=21))
     5.0
     """
-    loss, best = _losses(bandit)
-    return _counts("pulls", pulls, bandit.K) @ loss + optimum - best * np.asarray(spent, float)
+    lost, best = _lost(bandit, pulls)
+    return lost + optimum - best * np.asarray(spent, float)
 
 
-@dataclass(frozen=True)
-class Game:
+class Game(NamedTuple):
     """Expectations of a game that spends a budget: `reward` and cost (`spent`) of all pulls, `pulls` of each arm.
 
     `arms`, an array of shape (steps + 1,), has the arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
@@ -148,21 +120,13 @@ def exact_game(chances: ArrayLike, rewards: ArrayLike, steps: int, arms: ArrayLi
 
     Works backwards from an empty purse; a pull that costs nothing is followed by another of the same arm.
 
-    Parameters
-    ----------
-    chances, rewards : array of shape (K, m + 1)
-        Probabilities of the costs 0, 1/m, ..., 1, one row per arm, that of 0 below 1; and the expected reward given
-        each cost: rewards and costs of a pull may depend on each other.
-    steps : int
-        The budget in steps of 1/m, 0 or more; the game goes on until more than that is spent.
-    arms : array of shape (steps + 1,), optional
-        The policy: the arm for 0, 1, ... steps left. By default the best: its reward is R*, since nothing but the money
-        left matters to a player who knows the expectations.
-    crossing : bool
-        Whether the reward of the pull that crosses the budget counts.
+    `chances` and `rewards`, of shape (K, m + 1), are the probabilities of the costs 0, 1/m, ..., 1, one row per arm,
+    that of 0 below 1, and the expected reward given each cost: rewards and costs of a pull may depend on each other.
+    `steps` is the budget in steps of 1/m, 0 or more; the game goes on until more than that is spent. The policy
+    (`arms`, of shape (steps + 1,)) is the arm for 0, 1, ... steps left. By default it is the best: its reward is R*,
+    since nothing but the money left matters to a player who knows the expectations. `crossing` says whether the reward
+    of the pull that crosses the budget counts.
 
-    Examples
-    --------
     >>> exact_game(chances=[[0.5, 0.5], [0.0, 1.0]], rewards=[[0.25, 0.25], [1.0, 1.0]], steps=3).reward
     4.0
     """
@@ -194,15 +158,9 @@ def worst_miss(mean: float, rounds: Sequence[int], exploration: float = 1.0) -> 
     P(there is n <= t - 1 with |mean of n outcomes - mu| >= eps), eps = exploration sqrt(2 log(t - 1) / n): no policy
     can make an arm leave its interval at round t more often. Lemma 2 promises at most 2 / (t - 1)^3.
 
-    Parameters
-    ----------
-    mean, exploration : float
-        mu in [0, 1]; what multiplies eps, above 0.
-    rounds : sequence of ints
-        t, each at least 2; the result has one probability for each. Time grows with t^2.
+    mu (`mean`) is in [0, 1], `exploration` above 0. One probability for each of the `rounds` t, integers of 2 or more;
+    time grows with t^2.
 
-    Examples
-    --------
     >>> worst_miss(0.5, rounds=[5, 50], exploration=0.5).round(4)
     array([0.25  , 0.0334])
     """
@@ -236,15 +194,9 @@ def chance_failures(K: int) -> float:
 def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float) -> float | np.ndarray:
     """H = (eps / c) (1 + min(r + eps, 1) / max(c - eps, lambda)), what Budget-UCB adds to r / c (Xia et al., Eq. 2).
 
-    Parameters
-    ----------
-    reward, cost, width : float or array
-        Mean reward r and mean cost c so far, and eps. Where the mean cost is 0 the index is infinite and H as well.
-    min_cost : float
-        lambda.
+    Numbers or arrays: mean reward r and mean cost c so far, and eps (`width`); lambda (`min_cost`) is a number. Where
+    the mean cost is 0 the index is infinite and H as well.
 
-    Examples
-    --------
     >>> float(bonus(0.5, 0.5, width=0.25, min_cost=0.1))
     2.0
     """
@@ -263,8 +215,7 @@ def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     >>> printed_width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.071])
     """
-    rewards, costs = _means(bandit)
-    gap, _ = _gaps(rewards, costs)
+    _, costs, gap, _ = _arms(bandit)
     return gap * costs / (2 + 2 / _lowest(min_cost, costs) + gap)
 
 
@@ -279,8 +230,7 @@ def width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     >>> width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.093])
     """
-    rewards, costs = _means(bandit)
-    gap, best = _gaps(rewards, costs)
+    rewards, costs, gap, best = _arms(bandit)
     lowest, low, high = _lowest(min_cost, costs), printed_width(bandit, min_cost), costs.copy()
     for _ in range(30):                                    # the lower end is safe after any number of steps
         eps = (low + high) / 2
@@ -311,22 +261,13 @@ def theorem_3(bandit: Bandit, budget: float, min_cost: float | None = None, fail
     sum_i 8 (1 + 1/lambda + Delta_i/2)^2 / (Delta_i mu^c_i) log(2B / mu_min) + (3 + T(B)) sum_i Delta_i mu^c_i + gamma,
     over the arms that are not best. Holds for B of at least mu_min, the smallest expected cost; can be negative below.
 
-    Parameters
-    ----------
-    bandit, min_cost
-        As in `printed_width`.
-    budget : float
-        B, above 0.
-    failures : float
-        What stands for the printed 3. The printed steps add up to 4; what they estimate is 1 + `chance_failures`(K).
+    B (`budget`) is above 0; bandit and `min_cost` as in `printed_width`. `failures` is what stands for the printed 3.
+    The printed steps add up to 4; what they estimate is 1 + `chance_failures`(K).
 
-    Examples
-    --------
     >>> round(theorem_3(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
     1629
     """
-    rewards, costs = _means(bandit)
-    gap, best = _gaps(rewards, costs)
+    _, costs, gap, best = _arms(bandit)
     smallest, worse = float(costs.min()), gap > 0
     loss, eps = (costs * gap)[worse], printed_width(bandit, min_cost)[worse]
     learning = 2 * log(2 * positive("budget", budget) / smallest) * (loss / eps**2).sum()
@@ -344,8 +285,7 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
     >>> round(theorem_3_sharper(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
     960
     """
-    rewards, costs = _means(bandit)
-    gap, best = _gaps(rewards, costs)
+    _, costs, gap, best = _arms(bandit)
     smallest, worse = float(costs.min()), gap > 0
     if not worse.any():
         return best
@@ -385,19 +325,11 @@ def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge
     """eps(t), the radius of Budget-CB's confidence balls at round t (Xia et al., Algorithm 2 and Lemma 5).
 
     C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), as the proof has it; Algorithm 2 prints
-    2 log(1 / delta) outside of the root.
+    2 log(1 / delta) outside of the root (`printed`).
 
-    Parameters
-    ----------
-    t, d : float or array, int
-        Rounds, counted from 1; dimension.
-    noise, length, size, ridge, delta : float
-        C, L, S and rho, above 0; delta in (0, 1).
-    printed : bool
-        Whether as Algorithm 2 prints it.
+    t, a number or an array, are rounds, counted from 1; d is the dimension. C, L, S and rho (`noise`, `length`, `size`,
+    `ridge`) are above 0; delta is in (0, 1).
 
-    Examples
-    --------
     >>> round(float(radius(100, d=2, noise=0.1, length=1, size=1, ridge=1, delta=0.1)), 3)
     1.353
     """
@@ -409,8 +341,7 @@ def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge
     return inside + size * sqrt(ridge)
 
 
-@dataclass(frozen=True)
-class LinearBound:
+class LinearBound(NamedTuple):
     """Theorem 7's bound, term by term, in units of reward.
 
     `learning`: Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio. `failures`: 2 Delta_max /
@@ -425,38 +356,28 @@ class LinearBound:
     @property
     def total(self) -> float:
         """The bound."""
-        return self.learning + self.failures + self.tail + self.crossing
+        return sum(self)
 
 
 def theorem_7(bandit: LinearBandit, budget: float, ridge: float | None = None, min_cost: float | None = None,
               balls: int = 1) -> LinearBound:
     """Theorem 7 (Xia et al.): upper bound of the regret of Budget-CB with delta = 1 / B.
 
-    Parameters
-    ----------
-    bandit : LinearBandit
-        C and S are those it tells the policies, L is the length of its longest arm.
-    budget : float
-        B, above 1: delta is a probability below 1.
-    ridge, min_cost : float, optional
-        rho, at least max(1, L^2), and lambda, at most the smallest expected cost; these are the defaults.
-    balls : int
-        Confidence balls that may fail: the paper counts 1, there are 2. The number with 1 is true all the same, because
-        Lemma 6 wastes more than the difference.
+    C and S are those that the bandit tells the policies, L is the length of its longest arm. B (`budget`) is above 1:
+    delta is a probability below 1. rho (`ridge`) is at least max(1, L^2), and lambda (`min_cost`) at most the smallest
+    expected cost; these are the defaults. `balls` are the confidence balls that may fail: the paper counts 1, there are
+    2. The number with 1 is true all the same, because Lemma 6 wastes more than the difference.
 
-    Examples
-    --------
     >>> round(theorem_7(cb.LinearBandit([[0.5, 0.1], [0, 1]], [0.6, 0.2], [0.3, 0.4], 0.1), budget=100).crossing, 3)
     1.684
     """
-    rewards, costs = _means(bandit)
+    _, costs, gap, best = _arms(bandit)
     require(bandit.linear is not None, "bandit", bandit, "must be a LinearBandit")
     budget = number("budget", budget, allowed="must be a finite number above 1: delta = 1 / B", above=1)
     (vertices, noise, size), lowest = bandit.linear, _lowest(min_cost, costs)
     d, length = vertices.shape[1], float(np.linalg.norm(vertices, axis=1).max())
     least = max(1.0, length**2)
     rho = least if ridge is None else number("ridge", ridge, least, allowed=f"must be at least {least!r}, max(1, L^2)")
-    gap, best = _gaps(rewards, costs)
     smallest, largest = np.sort(gap)[1] if bandit.K > 1 else inf, float(gap.max())
     rounds = 2 * budget / lowest
     eps = radius(rounds, d, noise, length, size, rho, 1 / budget)

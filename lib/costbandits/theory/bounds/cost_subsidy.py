@@ -45,17 +45,9 @@ def family(K: int, theta: float, p: float, epsilon: float, better: int = 0) -> B
     """Phi^a_(theta, p, epsilon) (Sinha et al., Definition 1): the instances of the lower bound, K + 1 Bernoulli arms.
 
     Arm 0 is free and has mean p; K arms cost 1 and have mean p / (1 - theta), arm a has (p + epsilon) / (1 - theta).
-    With alpha = theta arm 0 is exactly good enough if there is no such arm, and not if there is.
+    With alpha = theta arm 0 is exactly good enough if there is no such arm, and not if there is. a (`better`) is 1 to
+    K, or 0 for none; theta is in [0, 1), p in (0, 1/2], epsilon above 0 with (p + epsilon) / (1 - theta) below 1.
 
-    Parameters
-    ----------
-    K, better : int
-        Number of expensive arms; a, which of them is better, 1 to K, 0 for none.
-    theta, p, epsilon : float
-        In [0, 1); in (0, 1/2]; above 0 with (p + epsilon) / (1 - theta) below 1.
-
-    Examples
-    --------
     >>> family(2, theta=0.5, p=0.25, epsilon=0.125, better=1).reward_means
     array([0.25, 0.75, 0.5 ])
     """
@@ -198,17 +190,9 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
     and stops for good when it pays no longer. By dynamic programming over pulls and successes. No policy's larger
     regret of the two is below it.
 
-    Parameters
-    ----------
-    horizon : int
-        T, at most 20,000: it takes about 5 ns times T^2.
-    alpha, p, epsilon : float
-        As theta, p and epsilon in `family`.
-    weight, price : float
-        Prior probability of Phi^0, in (0, 1); cost of the expensive arm, in (0, 1].
+    T (`horizon`) is at most 20,000: it takes about 5 ns times T^2. alpha, p and epsilon as theta, p and epsilon in
+    `family`; `weight`, in (0, 1), is the prior probability of Phi^0, `price`, in (0, 1], the expensive arm's cost.
 
-    Examples
-    --------
     >>> print(round(bayes_regret(1000, alpha=0.1, p=0.4, epsilon=0.1), 2))
     37.72
     """
@@ -228,15 +212,9 @@ def theorem_1_instance(K: int, alpha: float, horizon: int, quality: float = 0.5,
     Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q. Rewards are deterministic. The
     paper has q = d / ((1 - alpha) sqrt(T)), with which q is the largest mean for alpha >= 1/2 only.
 
-    Parameters
-    ----------
-    K, horizon, alpha : int, int, float
-        Number of arms, 2 or more; T, rounds, at least K; in [0, 1).
-    quality, shift : float
-        q, in (0, 1]; d, in [0, alpha q sqrt(T)]: with 0 the instance is the same for every T.
+    K, the number of arms, is 2 or more, and T (`horizon`) at least K; alpha is in [0, 1), q (`quality`) in (0, 1], and
+    d (`shift`) in [0, alpha q sqrt(T)]: with 0 the instance is the same for every T.
 
-    Examples
-    --------
     >>> theorem_1_instance(3, alpha=0.5, horizon=100).reward_means
     array([0.25, 0.5 , 0.5 ])
     """
@@ -261,16 +239,9 @@ def theorem_1_repaired(K: int, horizon: int, alpha: float, quality: float = 0.5,
     + q sn / (s0 sqrt(sn^2 + s0^2)). Linear in T for K >= 2 whatever d; for d = 0 and the flat prior of Algorithm 1,
     (T - K) (1 - 2^(1 - K)) / 2 and more.
 
-    Parameters
-    ----------
-    K, horizon, alpha, quality, shift
-        As in `theorem_1_instance`.
-    prior_sd, noise_sd : float
-        s0, standard deviation of the normal prior with mean 0, infinite for a flat one; sn, that which the policy
-        believes rewards to have.
+    Parameters as in `theorem_1_instance`; s0 (`prior_sd`) is the standard deviation of the normal prior with mean 0,
+    infinite for a flat one, and sn (`noise_sd`) that which the policy believes rewards to have.
 
-    Examples
-    --------
     >>> theorem_1_repaired(K=2, horizon=1002, alpha=0.1)
     251.0
     """
@@ -330,16 +301,13 @@ class Regrets(NamedTuple):
         return self.quality + self.cost
 
 
-def _pulls(K, T, pulls):
-    if pulls is None:
-        return (T / K) ** (2 / 3)
-    allowed = f"must be a number of pulls from 1 to T / K = {T / K:g}"
-    return number("pulls", pulls, 1, T / K, allowed)
-
-
-def _known(costs):
+def _exploring(K, horizon, alpha, pulls, costs="known"):
+    """Checked: number of arms, T, alpha, tau, and whether costs are known."""
+    K, T = _game(K, horizon)
     require(costs in ("known", "unknown"), "costs", costs, "must be 'known' or 'unknown'")
-    return costs == "known"
+    tau = (T / K) ** (2 / 3) if pulls is None else number(
+        "pulls", pulls, 1, T / K, f"must be a number of pulls from 1 to T / K = {T / K:g}")
+    return K, T, share("alpha", alpha), tau, costs == "known"
 
 
 def theorem_3(K: int, horizon: int, alpha: float = 0.0, pulls: float | None = None, costs: str = "known") -> Regrets:
@@ -348,23 +316,14 @@ def theorem_3(K: int, horizon: int, alpha: float = 0.0, pulls: float | None = No
     Quality: K tau + 4 T sqrt(2 log T / tau) + 2 / T. Cost: K tau + 2 / T, and for Algorithm 3, which the paper says has
     the same bound, 2 T sqrt(2 log T / tau) + 2 / T more.
 
-    Parameters
-    ----------
-    K, horizon, alpha : int, int, float
-        Number of arms; T, rounds, at least K; in [0, 1), on which the printed bound does not depend.
-    pulls : float, optional
-        tau, exploration pulls of each arm; (T / K)^(2/3) by default, not rounded.
-    costs : {"known", "unknown"}
-        Algorithm 2 or 3.
+    K is the number of arms, T (`horizon`) at least K, alpha in [0, 1): the printed bound does not depend on it. tau
+    (`pulls`) are the exploration pulls of each arm, (T / K)^(2/3) by default, not rounded. Costs are "known" (Algorithm
+    2) or "unknown" (Algorithm 3).
 
-    Examples
-    --------
     >>> np.round(theorem_3(K=2, horizon=10_000))
     array([10625.,   585.])
     """
-    K, T = _game(K, horizon)
-    share("alpha", alpha)
-    tau, known = _pulls(K, T, pulls), _known(costs)
+    K, T, _, tau, known = _exploring(K, horizon, alpha, pulls, costs)
     error = T * sqrt(2 * log(T) / tau)
     failure = (1 if known else 2) * 2 / T
     return Regrets(K * tau + 4 * error + failure, K * tau + (0.0 if known else 2 * error) + failure)
@@ -381,8 +340,7 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
     >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))
     array([6622.,  585.])
     """
-    K, T = _game(K, horizon)
-    alpha, tau, known = share("alpha", alpha), _pulls(K, T, pulls), _known(costs)
+    K, T, alpha, tau, known = _exploring(K, horizon, alpha, pulls, costs)
     width, failure = sqrt(2 * log(T)), (1 if known else 2) * 2 / T
     radii = max(4 * width * (sqrt(K * (T - K)) - K * sqrt(tau - 1)), 0.0)
     quality = (1 - alpha) * (K * tau + 2 * (T - K * tau) * width / sqrt(tau)) + radii
@@ -413,8 +371,7 @@ def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) ->
     >>> round(etc_floor(K=2, horizon=10_000, alpha=0.1))
     2193
     """
-    K, T = _game(K, horizon)
-    alpha, tau = share("alpha", alpha), _pulls(K, T, pulls)
+    K, T, alpha, tau, _ = _exploring(K, horizon, alpha, pulls)
     radius = sqrt(2 * log(T) / tau)
     return (1 - alpha) * radius * (T - (K - 1) * tau) * (1 - T**-3.0) if radius <= 1 else 0.0
 
@@ -427,10 +384,10 @@ def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
     >>> etc_hard(K=2, horizon=10_000, alpha=0.1, pulls=100).reward_means.round(3)
     array([0.514, 1.   ])
     """
-    K, T = _game(K, horizon)
-    radius = sqrt(2 * log(T) / _pulls(K, T, count("pulls", pulls)))
+    K, T, alpha, tau, _ = _exploring(K, horizon, alpha, count("pulls", pulls))
+    radius = sqrt(2 * log(T) / tau)
     require(radius <= 1, "pulls", pulls, f"must be at least 2 log T = {2 * log(T):g}")
-    return Bandit([Bernoulli((1 - share("alpha", alpha)) * (1 - radius)), *[Constant(1.0)] * (K - 1)],
+    return Bandit([Bernoulli((1 - alpha) * (1 - radius)), *[Constant(1.0)] * (K - 1)],
                   [Constant(0.0), *[Constant(1.0)] * (K - 1)])
 
 
@@ -443,11 +400,7 @@ def informative_from(K: int, alpha: float, bound: Callable[[int, int, float], Re
     443
     """
     K, alpha = count("K", K), share("alpha", alpha)
-
-    def says_something(T):
-        return bound(K, T, alpha).total < (1 - alpha) * T
-
-    first = first_from(says_something, 100 * K, 2**200)
+    first = first_from(lambda T: bound(K, T, alpha).total < (1 - alpha) * T, 100 * K, 2**200)
     require(first < inf, "bound", bound, "must fall below (1 - alpha) T for some T")
     return first
 
@@ -458,15 +411,9 @@ def leaves(means: ArrayLike, alpha: float, horizon: int, pulls: int | None = Non
     That takes an estimate of the cheap arm below its confidence bound, T^-3 at most over all rounds, or one of the
     expensive arm, from tau pulls, of at least mu_cheap / (1 - alpha) + sqrt(2 log T / tau).
 
-    Parameters
-    ----------
-    means : sequence of 2 floats
-        Expected rewards of the cheap and of the expensive arm.
-    alpha, horizon, pulls : float, int, int (optional)
-        In [0, 1); T, 2 or more; tau, (T / 2)^(2/3) rounded by default.
+    `means` are the expected rewards of the cheap and of the expensive arm, alpha is in [0, 1), T (`horizon`) is 2 or
+    more, and tau (`pulls`) a whole number, (T / 2)^(2/3) rounded by default.
 
-    Examples
-    --------
     >>> round(leaves((0.5, 0.9), alpha=0.1, horizon=5000), 3)
     0.954
     """

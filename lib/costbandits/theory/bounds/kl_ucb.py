@@ -43,15 +43,9 @@ def closest(r: ArrayLike, c: ArrayLike, level: ArrayLike) -> tuple[np.ndarray, n
     Where r < level * c, (x - r)/(1 - x) and (c - y)/(1 - y) are one number s in (0, c], and x = level y is a quadratic
     equation for it: the formula of `cb.KLUCBSC`.
 
-    Parameters
-    ----------
-    r, c : float or array
-        Mean reward in [0, 1] and mean cost in [0, 1].
-    level : float or array
-        Reward per unit of cost, above 0; a number, or of the means' shape.
+    Mean reward r and mean cost c are numbers or arrays in [0, 1]; the level, reward per unit of cost, is above 0, a
+    number or of their shape.
 
-    Examples
-    --------
     >>> [round(float(found), 3) for found in closest(0.5, 0.5, level=9 / 5)]        # log(75/64)/2
     [0.079, 0.6, 0.333]
     """
@@ -81,17 +75,9 @@ def errors(mean: float, reference: ArrayLike) -> Errors:
 
     Y_n = n kl(mean of n, reference) if that mean is below the reference, else 0. With theta = log(1 - mean) / log(1 -
     reference) and kappa = kl(reference, mean), Pr[Y_n > y] <= exp(-max(theta y, y + n kappa)). For costs, which err
-    upwards, take 1 less both. Infinite where the reference is not below the mean.
+    upwards, take 1 less both. Infinite where the reference is not below the mean. The mean is a number in [0, 1], the
+    reference a number or an array of such.
 
-    Parameters
-    ----------
-    mean : float
-        In [0, 1].
-    reference : float or array
-        In [0, 1].
-
-    Examples
-    --------
     >>> [round(float(constant), 3) for constant in errors(0.8, 0.4)]
     [5.053, 1.465]
     """
@@ -111,17 +97,9 @@ def low_rounds(reward_mean: float, cost_mean: float, level: float, box: bool = F
     S_r + S_c for the box (omega-UCB's ratio of two bounds), whatever the dependence of reward and cost; for KL-UCB-SC
     with the two independent, min(m_c S_r, m_r S_c) more. The references x0 = level y0 are the best of a grid.
 
-    Parameters
-    ----------
-    reward_mean, cost_mean : float
-        Of the best arm, in (0, 1].
-    level : float
-        Reward per unit of cost, above 0 and below the best arm's.
-    box : bool
-        Whether the index is the ratio of two bounds.
+    The means are those of the best arm, in (0, 1]; the level, reward per unit of cost, is above 0 and below the best
+    arm's. `box` says whether the index is the ratio of two bounds.
 
-    Examples
-    --------
     >>> round(low_rounds(0.8, 0.4, level=1.0, box=True), 1) < round(low_rounds(0.8, 0.4, level=1.0), 1)
     True
     """
@@ -151,17 +129,8 @@ class Distance(NamedTuple):
 def distance(reward_mean: float, cost_mean: float, level: float, box: bool = False) -> Distance:
     """Lemma 5: I_k(level) of an arm below the level, or J_k, the least max{kl(r, x), kl(c, y)} with x >= level y.
 
-    Parameters
-    ----------
-    reward_mean, cost_mean : float
-        In [0, 1] and (0, 1].
-    level : float
-        Reward per unit of cost, above the arm's.
-    box : bool
-        Whether the index is the ratio of two bounds.
+    The means are in [0, 1] and (0, 1], the level is above the arm's reward per unit of cost; `box` as in `low_rounds`.
 
-    Examples
-    --------
     >>> [round(value, 3) for value in distance(0.5, 0.5, level=4.0, box=True)]      # kl(1/2, 4/5), kl(1/2, 1/5)
     [0.223, 0.277, 1.109]
     """
@@ -215,21 +184,10 @@ def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independe
     1 + C(h) g(tau) + (1 + eps) a log(tau) / I + (1 + eps)^2 V / (2 eps^2 I^2), where I is I_k(h) (J_k(h) for the
     box), at the best level h and eps of a grid. g is 1 for a >= 1, and 1 + tau^(1-a)/(1-a) below.
 
-    Parameters
-    ----------
-    bandit : Bandit
-        Rewards in [0, 1], costs in (0, 1]; two best arms count as one.
-    tau : int
-        Rounds, at least K.
-    a : float
-        Multiplies log t in the index; above 0.
-    box : bool
-        Whether the policy is `cb.OmegaKLUCB` (with rho = a), or else `cb.KLUCBSC`.
-    independent : bool
-        Whether reward and cost of a pull are. If not, KL-UCB-SC needs a >= 2.
+    Rewards are in [0, 1], costs in (0, 1], and two best arms count as one; tau is at least K, and a, which multiplies
+    log t in the index, above 0. `box`: whether the policy is `cb.OmegaKLUCB` (with rho = a), or else `cb.KLUCBSC`.
+    `independent`: whether reward and cost of a pull are. If not, KL-UCB-SC needs a >= 2.
 
-    Examples
-    --------
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> pulls(bandit, tau=10**10).round()
     array([ inf, 530.])

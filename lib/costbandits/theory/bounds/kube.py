@@ -37,20 +37,11 @@ def _losses(rewards, costs):
 def gaps(reward_means: ArrayLike, costs: ArrayLike) -> pd.DataFrame:
     """The paper's gaps to the densest arm I* (Tran-Thanh et al., section 4), arm by arm.
 
-    Parameters
-    ----------
-    reward_means, costs : sequence of K floats
-        mu_i in [0, 1], and c_i above 0.
+    K floats each: mu_i (`reward_means`) in [0, 1], and c_i (`costs`) above 0. A row per arm, zeros for I*. `density`:
+    mu* / c* - mu_j / c_j, of which the paper's d_min is the smallest over j != I*. `reward`: Delta_j = mu* - mu_j.
+    `cost`: delta_j = c_j - c*. `loss`: c_j times the density gap, which is Delta_j + delta_j mu* / c*: what a pull of j
+    loses against spending its cost on I*.
 
-    Returns
-    -------
-    DataFrame with a row per arm, zeros for I*
-        `density`: mu* / c* - mu_j / c_j, of which the paper's d_min is the smallest over j != I*. `reward`: Delta_j =
-        mu* - mu_j. `cost`: delta_j = c_j - c*. `loss`: c_j times the density gap, which is Delta_j + delta_j mu* / c*:
-        what a pull of j loses against spending its cost on I*.
-
-    Examples
-    --------
     >>> gaps([0.75, 0.5], [1, 2]).loss.to_numpy()
     array([0., 1.])
     """
@@ -80,17 +71,9 @@ def kube(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
     pull, those of the initial phase included, overspends. Below that it is false for small budgets.
     It is infinite when two arms share the highest density, since then d_min = 0.
 
-    Parameters
-    ----------
-    reward_means : sequence of K floats
-        mu_i, of rewards on [0, 1].
-    costs : sequence of K floats
-        c_i, known, 1 or more. The bound is not free of the scale of costs: see `rescaled`.
-    budget : float
-        B, above 0.
+    mu_i (`reward_means`) are K floats, of rewards on [0, 1]; c_i (`costs`), known, are 1 or more, and B (`budget`) is
+    above 0. The bound is not free of the scale of costs: see `rescaled`.
 
-    Examples
-    --------
     >>> round(kube([0.75, 0.5], [1, 2], budget=100))
     214
     """
@@ -116,17 +99,9 @@ def rescaled(bound: Callable, reward_means: ArrayLike, costs: ArrayLike, budget:
     and this choice is the smallest they allow. Rewards are divided by their scale and the bound multiplied
     by it; the policy must use the same scale (`KUBE(reward_scale=...)`), or the theorems are silent.
 
-    Parameters
-    ----------
-    bound : callable
-        `kube`, `fractional_kube` or one of their sharper versions.
-    reward_means, costs, budget
-        As in `kube`, but means are in [0, reward_scale], costs above 0.
-    reward_scale : float
-        Largest possible reward.
+    `bound` is `kube`, `fractional_kube` or one of their sharper versions, and the rest as in `kube`, but means are in
+    [0, reward_scale], costs above 0.
 
-    Examples
-    --------
     >>> round(rescaled(kube, [15, 10], [5, 10], budget=500, reward_scale=20))
     4272
     """
@@ -240,17 +215,9 @@ def low_rounds(shortfall: ArrayLike, rounds: float, reward_scale: float = 1.0,
     The bonus after n pulls is R sqrt(2 ln t / n). With kappa = shortfall^2 / 2 sigma^2 and R >= sigma these are at most
     1/kappa + ln(1 + 1/kappa) / 2 kappa, for ever; with R < sigma and p = 1 - (R / sigma)^2, (1 + rounds^p / p) / kappa.
 
-    Parameters
-    ----------
-    shortfall : float or array
-        In units of reward, above 0.
-    rounds : float
-        Of the game.
-    reward_scale, deviation : float
-        R, and the sigma with which rewards are sub-Gaussian: 1/2 for rewards on [0, 1].
+    `shortfall`, a number or an array, is in units of reward, above 0; `rounds` are those of the game. Rewards are
+    sub-Gaussian with sigma (`deviation`): 1/2 for rewards on [0, 1]. R is `reward_scale`.
 
-    Examples
-    --------
     >>> round(float(low_rounds(1.0, 1e6, reward_scale=1.0, deviation=1.0)), 2)
     3.1
     """
@@ -280,19 +247,9 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
     g = c_j h - mu_j > 0 leads 1 + Q + (1 + eta) 2 R^2 ln(B / c_min) / g^2 + 2 sigma^2 / (g^2 (1 - (1 + eta)^(-1/2))^2)
     times at most, with Q of `low_rounds`. Levels and eta are the best of a grid.
 
-    Parameters
-    ----------
-    reward_means, costs : sequence of K floats
-        mu_i, 0 or more, of rewards on any range; c_i above 0.
-    budget : float
-        B.
-    reward_scale, deviation
-        R and sigma, as in `low_rounds`. With R < sigma the bound is a power of the budget.
-    fractional : bool
-        Whether the policy is fractional KUBE.
+    Parameters as in `kube`, but mu_i are 0 or more, of rewards on any range, and c_i above 0; R and sigma as in
+    `low_rounds`. With R < sigma the bound is a power of the budget. `fractional` tells fractional KUBE from KUBE.
 
-    Examples
-    --------
     >>> [round(theorem_9([0.75, 0.5], [1, 2], 1e6, R)) for R in (1.0, 0.5)]
     [171, 85]
     """
@@ -344,17 +301,9 @@ def worse_of_two(pulls: int, mean: float, gap: float) -> float:
 
     Both have two arms of cost 1, the first Bernoulli(mean), the second Bernoulli(mean - gap) or
     Bernoulli(mean + gap). By Bretagnolle and Huber's inequality 2 x >= (n gap / 4) exp(-x kl / gap) for the larger
-    regret x, hence x >= (gap / kl) W(n kl / 8), W Lambert's function, kl = kl(mean - gap, mean + gap).
+    regret x, hence x >= (gap / kl) W(n kl / 8), W Lambert's function, kl = kl(mean - gap, mean + gap). n (`pulls`) is
+    the budget over the cost; 0 < mean - gap, mean + gap < 1, and gap > 0.
 
-    Parameters
-    ----------
-    pulls : int
-        n, the budget over the cost.
-    mean, gap : float
-        0 < mean - gap, mean + gap < 1, gap > 0.
-
-    Examples
-    --------
     >>> round(worse_of_two(pulls=1000, mean=0.5, gap=0.1), 2)
     2.16
     """
@@ -369,17 +318,9 @@ def worse_of_two(pulls: int, mean: float, gap: float) -> float:
 def greedy_set(densities: Sequence, costs: Sequence, residual: float) -> list[int]:
     """Density-ordered greedy solution of the unbounded knapsack (Tran-Thanh et al., section 3.1), literally.
 
-    Gives m*_i, how often each arm is in the set. Equal densities: the lower position first.
+    Gives m*_i, how often each arm is in the set. Equal densities: the lower position first. Fractions stay exact.
+    `densities` are K values per unit of cost (any order will do), costs are above 0, B_t (`residual`) is 0 or more.
 
-    Parameters
-    ----------
-    densities, costs : sequence of K numbers
-        Values per unit of cost (any order will do), and costs above 0. Fractions stay exact.
-    residual : number
-        B_t, 0 or more.
-
-    Examples
-    --------
     >>> greedy_set([0.9, 0.5], [2, 1], residual=5)
     [2, 1]
     """
@@ -394,21 +335,12 @@ def draw(t: int, pulls: Sequence, rewards: Sequence, costs: Sequence, residual: 
          fractional: bool = False) -> tuple[int, list[float]]:
     """One step of Algorithm 1 after its initial phase (Tran-Thanh et al., steps 9 and 10), as a distribution.
 
-    Gives hat I(t), the arm of the highest index per cost, affordable or not, and the K probabilities of being pulled.
+    Gives hat I(t), the arm of the highest index per cost, affordable or not, and the K probabilities of being pulled:
+    by fractional KUBE the densest affordable arm, else an arm of the greedy set in proportion to its multiplicity.
 
-    Parameters
-    ----------
-    t : int
-        The coming round, counted from 1.
-    pulls, rewards, costs : sequence of K numbers
-        Pulls so far (at least 1), sums of rewards, and costs of a pull.
-    residual : number
-        B_t, at least the smallest cost.
-    fractional : bool
-        Fractional KUBE: the densest affordable arm. False: an arm of the greedy set in proportion to its multiplicity.
+    t is the coming round, counted from 1. K numbers each: pulls so far (at least 1), sums of rewards, and costs of a
+    pull. B_t (`residual`) is at least the smallest cost.
 
-    Examples
-    --------
     >>> draw(t=3, pulls=[1, 1], rewards=[1, 0], costs=[2, 1], residual=5)
     (1, [0.0, 1.0])
     """
@@ -428,18 +360,9 @@ class TwoArms:
     are summed once, each weighted by its draws; any pair of means (`reward_means` in all methods) only weighs the
     states.
 
-    Parameters
-    ----------
-    costs : (float, float)
-        Above 0.
-    budget : float
-        B, enough for both first pulls and at most 1000 times the smaller cost. Memory and time grow with its fourth
-        power: 160 with costs 1 and 2 takes half a second.
-    fractional : bool
-        The policy, as in `draw`.
+    The two costs are above 0. B (`budget`) is enough for both first pulls and at most 1000 times the smaller cost.
+    Memory and time grow with its fourth power: 160 with costs 1 and 2 takes half a second. `fractional` as in `draw`.
 
-    Examples
-    --------
     >>> round(TwoArms((1, 2), budget=20).regret((0.5, 0.5)), 2)
     1.23
     """
@@ -476,8 +399,7 @@ class TwoArms:
             states |= layer
             following = {}
             for n, weights in layer.items():
-                rule = self._step(n)
-                if rule is not None:
+                if (rule := self._step(n)) is not None:
                     self._pull(following, n, weights * rule[1], 0)
                     self._pull(following, n, weights * (1 - rule[1]), 1)
             layer = following
@@ -486,12 +408,10 @@ class TwoArms:
     @staticmethod
     def _pull(layer, n, weights, arm):
         if weights.any():
-            after = (n[0] + (arm == 0), n[1] + (arm == 1))
+            after = n[0] + 1 - arm, n[1] + arm
             into = layer.setdefault(after, np.zeros((after[0] + 1, after[1] + 1)))
-            for rewarded in (0, 1):                     # the outcome's probability comes with the means, in `_chances`
-                shape = [slice(rewarded, rewarded + size) if axis == arm else slice(None)
-                         for axis, size in enumerate(weights.shape)]
-                into[tuple(shape)] += weights
+            into[:n[0] + 1, :n[1] + 1] += weights       # no reward; probabilities come with the means, in `_chances`
+            into[1 - arm:, arm:] += weights             # one more reward of the arm
 
     def _at_end(self, states):
         return {n: weights for n, weights in sorted(states.items()) if self._step(n) is None}
@@ -525,12 +445,9 @@ class TwoArms:
     def rounds(self, reward_means: ArrayLike) -> pd.DataFrame:
         """What happens in each round after the initial phase, arms numbered from 1.
 
-        Returns
-        -------
-        DataFrame with a row per t and pulls_1, the pulls of arm 1 before it
-            `played`: probability that the state is reached and round t is played. `leads_1`, `leads_2`: that the arm
-            leads too. `off_leader`: that arm 1 is pulled although arm 2 leads, or the other way round; `off_cost` that
-            times the pulled arm's cost.
+        A row per t and `pulls_1`, the pulls of arm 1 before it. `played`: probability that the state is reached and
+        round t is played. `leads_1`, `leads_2`: that the arm leads too. `off_leader`: that arm 1 is pulled although arm
+        2 leads, or the other way round; `off_cost` that times the pulled arm's cost.
         """
         parts = [{}, {}, {}, {}]                        # arm 1 leads, arm 2 leads, and the same without being pulled
         for n, weights in self._states.items():
@@ -548,10 +465,7 @@ class TwoArms:
     def given_total(self, reward_means: ArrayLike, t: int) -> pd.DataFrame:
         """Lemma 5's probabilities for arm 1 in round t (3 or more), given the number of pulls T.
 
-        Returns
-        -------
-        DataFrame with a row per T >= t of positive probability
-            `probability` of T; given it, `pulled`: P(i(t) = 1 | T), and `leads`: P(hat I(t) = 1 | T).
+        A row per T >= t of positive `probability`; given T, `pulled`: P(i(t) = 1 | T), `leads`: P(hat I(t) = 1 | T).
         """
         t = count("t", t, low=3)
         layer = {n: weights for n, weights in self._states.items() if sum(n) == t - 1 and self._step(n) is not None}

@@ -56,15 +56,9 @@ def proportional_gap(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: A
     The solution of (mu_r + delta (1 - mu_r)) / (mu_c - delta mu_c) = best_ratio, Delta / (Delta + 1 / mu_c) in the
     paper, here as g / (1 + g) with g = mu_c best_ratio - mu_r. Below 1; negative for an arm above `best_ratio`.
 
-    Parameters
-    ----------
-    reward_mean, cost_mean : float or array
-        Expected reward in [0, 1] and cost in (0, 1] of a pull.
-    best_ratio : float or array
-        mu^r_1 / mu^c_1, expected reward per unit of cost of the best arm.
+    Numbers or arrays: expected reward in [0, 1] and cost in (0, 1] of a pull; and mu^r_1 / mu^c_1 (`best_ratio`),
+    expected reward per unit of cost of the best arm.
 
-    Examples
-    --------
     >>> float(proportional_gap(0.5, 0.5, best_ratio=3.0))
     0.5
     """
@@ -92,17 +86,10 @@ def minimum_plays(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: Arra
     8 rho log(tau) / delta^2 max{eta_r mu_r / (1 - mu_r), eta_c (1 - mu_c) / mu_c}. Infinite where mu_r = 1, for then
     the expression has no finite value, and for arms that are not below `best_ratio`.
 
-    Parameters
-    ----------
-    reward_mean, cost_mean, best_ratio : float or array
-        As in `proportional_gap`.
-    tau, rho : int, float
-        Round up to which plays are counted, at least 1; exploration, above 0.
-    eta_reward, eta_cost : float or array
-        Variance over its largest possible value, in [0, 1]. omega-UCB computes its bounds with 1 whatever the truth.
+    Means and best ratio as in `proportional_gap`. tau, 1 or more, is the round up to which plays are counted, and rho
+    the exploration, above 0. `eta_reward` and `eta_cost`, numbers or arrays, are variances over their largest possible
+    values, in [0, 1]. omega-UCB computes its bounds with 1 whatever the truth.
 
-    Examples
-    --------
     >>> round(float(minimum_plays(0.5, 0.5, best_ratio=3.0, tau=1000, rho=1.0)), 1)
     221.0
     """
@@ -151,15 +138,8 @@ def xi(tau: int, K: int, rho: float) -> float:
     (tau - K)(2 - sqrt(1 - tau^-rho)) - sum_{t=K+1}^tau sqrt(1 - t^-rho), computed as
     (tau - K) alpha(tau) + sum_{t=K+1}^tau alpha(t): no cancellation, and no loop longer than a thousand rounds.
 
-    Parameters
-    ----------
-    tau, K : int
-        Round up to which plays are counted, at least K, the number of arms.
-    rho : float
-        Exploration, above 0.
+    tau, the round up to which plays are counted, is at least K, the number of arms; rho, exploration, is above 0.
 
-    Examples
-    --------
     >>> round(xi(tau=1000, K=10, rho=1.0), 3)
     2.785
     """
@@ -202,17 +182,9 @@ def suboptimal_plays(bandit: Bandit, tau: int, rho: float, eta_reward: ArrayLike
     1 + n*_k(tau) + xi(tau, rho), an array of shape (K,); infinite for the best arm, and where the expected reward is 1.
     The theorem is false as stated: see `locked_plays` and the notebook.
 
-    Parameters
-    ----------
-    bandit : Bandit
-        Expected rewards in [0, 1], costs in (0, 1].
-    tau : int
-        At least the number of arms. A value of the bound above tau says nothing.
-    rho, eta_reward, eta_cost : float (eta: or array of shape (K,))
-        As in `minimum_plays`.
+    Expected rewards are in [0, 1], costs in (0, 1]; tau is at least the number of arms, and a value of the bound above
+    tau says nothing. The rest as in `minimum_plays`, an eta being a number or of shape (K,).
 
-    Examples
-    --------
     >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
     >>> suboptimal_plays(bandit, tau=1000, rho=1.0).round(1)
     array([  inf, 225.6])
@@ -249,14 +221,9 @@ def excess_rounds(budget: float, min_cost: float) -> float:
 class RegretBound:
     """Theorem 5's bound, term by term.
 
-    Attributes
-    ----------
-    tau : int
-        tau_B, the round that a game hardly ever outlasts.
-    gaps, plays : ndarray of shape (K,)
-        Delta_k, in reward per unit of cost; Theorem 4's bounds at tau_B, infinite for the best arm.
-    excess, last : float
-        X(B) by `excess_rounds`, in rounds; 2 mu^r_1 / mu^c_1, in reward.
+    `tau`: tau_B, the round that a game hardly ever outlasts. `gaps`: Delta_k, in reward per unit of cost, and `plays`:
+    Theorem 4's bounds at tau_B, infinite for the best arm; both of shape (K,). `excess`: X(B) by `excess_rounds`, in
+    rounds. `last`: 2 mu^r_1 / mu^c_1, in reward.
     """
 
     tau: int
@@ -299,19 +266,9 @@ def exceedance(reward_mean: float, cost_mean: float, ratio: float, n: int, t: in
     Event B of Theorem 4's proof (Heyden et al., A.3) for a suboptimal arm and the best ratio; 1 minus event A for the
     best arm and its own ratio. Rewards and costs independent, n fixed in advance.
 
-    Parameters
-    ----------
-    reward_mean, cost_mean : float
-        In [0, 1] and (0, 1].
-    ratio : float
-        Expected reward per unit of cost to compare with, above 0.
-    n, t : int
-        Plays of the arm, with which memory and time grow linearly; the coming round, at least 1.
-    rho : float
-        Exploration, above 0.
+    The means are in [0, 1] and (0, 1]; the ratio, expected reward per unit of cost to compare with, is above 0. Memory
+    and time grow linearly with n, the arm's plays; t, 1 or more, is the coming round; rho, exploration, is above 0.
 
-    Examples
-    --------
     >>> round(exceedance(0.5, 0.5, ratio=3.0, n=50, t=100, rho=1.0), 3)
     0.126
     """
@@ -329,24 +286,13 @@ def lemma_cases(rng: np.random.Generator, cases: int = 1000, longest: int = 2000
     """Lemma 1 (Heyden et al.) against the exact probability, on random Bernoulli arms with n = n* rounded up.
 
     Expected reward U(0, 1), expected cost U(0.01, 1), best ratio U(1, 4) times the arm's own plus U(0, 1/2), tau
-    log-uniform in 100 ... 100,000, rho 1/4 or 1; cases whose corrected n* exceeds `longest` are drawn again.
+    log-uniform in 100 ... 100,000, rho 1/4 or 1; cases whose corrected n* exceeds `longest`, the most plays of an arm,
+    are drawn again. The time grows with both `cases` and `longest`, 1 or more.
 
-    Parameters
-    ----------
-    rng : numpy Generator
-        Draws the arms.
-    cases, longest : int
-        Number of arms, and most plays of one, 1 or more; the time grows with both.
+    A row per case. The arm: `reward`, `cost`, `best`, `tau`, `rho`, `delta`. `sound`: whether the widths in Eq. (17)
+    and (18) suffice (larger odds at least 1 - delta). `printed_n`, `corrected_n`: n* as printed and corrected, rounded
+    up. `printed`, `corrected`: the exact probability over the lemma's number at each; above 1 the lemma fails.
 
-    Returns
-    -------
-    DataFrame with a row per case
-        The arm: `reward`, `cost`, `best`, `tau`, `rho`, `delta`. `sound`: whether the widths in Eq. (17) and (18)
-        suffice (larger odds at least 1 - delta). `printed_n`, `corrected_n`: n* as printed and corrected, rounded
-        up. `printed`, `corrected`: the exact probability over the lemma's number at each; above 1 the lemma fails.
-
-    Examples
-    --------
     >>> bool((lemma_cases(np.random.default_rng(0), cases=10).corrected <= 1).all())
     True
     """
@@ -378,13 +324,10 @@ def bernoulli_rivals(bandit: Bandit) -> tuple[float, list[tuple[float, float, fl
     _bandit_means(bandit)
     laws = (*bandit.rewards, *bandit.costs)
     require(all(isinstance(law, Bernoulli) for law in laws), "bandit", bandit, "must have Bernoulli rewards and costs")
-    best = int(np.argmax(bandit.ratios))
-    rivals = [arm for arm in range(bandit.K) if arm != best and bandit.ratios[arm] > 2]
-    # Locking out one of two best arms costs nothing.
-    if any(bandit.ratios[arm] == bandit.ratios[best] for arm in rivals):
-        rivals = []
-    means = zip(*(x.tolist() for x in (bandit.reward_means, bandit.cost_means, bandit.ratios)), strict=True)
-    return float(bandit.cost_means[best]), [mean for arm, mean in enumerate(means) if arm in rivals]
+    best, ratios = np.argmax(bandit.ratios), bandit.ratios
+    alone = (ratios == ratios[best]).sum() == 1         # locking out one of two best arms costs nothing
+    rivals = np.c_[bandit.reward_means, bandit.cost_means, ratios][(ratios > 2) & (ratios < ratios[best]) & alone]
+    return float(bandit.cost_means[best]), [tuple(means) for means in rivals.tolist()]
 
 
 def locked_out(bandit: Bandit, tau: int, reach: float, of_level: Callable[[int], float], highest: float) -> float:

@@ -54,15 +54,8 @@ class Pair(NamedTuple):
 def pair(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Pair:
     """r_(i,j) (Elumar et al., Eq. 20 to 23): the best mixture of two arms, without a null arm unless it is one of them.
 
-    Parameters
-    ----------
-    rewards, costs : array_like of shape (..., 2)
-        Means or confidence bounds, in [0, 1].
-    rate : float
-        c, in (0, 1].
+    `rewards` and `costs` are means or confidence bounds in [0, 1], of shape (..., 2); c (`rate`) is in (0, 1].
 
-    Examples
-    --------
     >>> np.array(pair([0.75, 0.25], [0.75, 0.25], rate=0.5))
     array([0.5, 0.5])
     """
@@ -82,22 +75,12 @@ def pair(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Pair:
 def bases(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """All valid bases: those whose arms can be mixed to a mean cost of at most c (Elumar et al., section 2).
 
-    Parameters
-    ----------
-    reward_means, cost_means : sequence of K floats
-        mu and rho, in [0, 1].
-    rate : float
-        c, in (0, 1].
+    mu and rho (`reward_means`, `cost_means`) are K floats in [0, 1] each; c (`rate`) is in (0, 1].
 
-    Returns
-    -------
-    DataFrame with a row per base
-        `arms`: a tuple, the null arm being K. `value`: r_I, reward per round of the best mixture of these arms.
-        `gap`: Delta_I = r* - r_I, 0 where it is rounding (Definition 3.1). `optimal`: whether it is I*, the arms with
-        a share in the best mixture. A base that contains I* has no gap either, but is not I*.
+    A row per base. `arms`: a tuple, the null arm being K. `value`: r_I, reward per round of the best mixture of these
+    arms. `gap`: Delta_I = r* - r_I, 0 where it is rounding (Definition 3.1). `optimal`: whether it is I*, the arms with
+    a share in the best mixture. A base that contains I* has no gap either, but is not I*.
 
-    Examples
-    --------
     >>> bases([0.75, 0.25], [0.75, 0.25], rate=0.5)
          arms  value   gap  optimal
     0    (1,)   0.25  0.25    False
@@ -120,17 +103,10 @@ def bases(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.Dat
 def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """The paper's gaps, arm by arm (Elumar et al., Definitions 3.1 to 3.3), and the one that regret is made of.
 
-    Parameters as in `bases`.
+    Parameters as in `bases`. A row per arm. `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which
+    delta_min is the smallest. `base`: Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if
+    there is none. `dual`, ours: alpha + lambda rho_i - mu_i, how far arm i lies below the program's dual line.
 
-    Returns
-    -------
-    DataFrame with a row per arm
-        `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which delta_min is the smallest. `base`:
-        Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if there is none. `dual`:
-        alpha + lambda rho_i - mu_i, how far arm i lies below the dual line of the linear program; ours.
-
-    Examples
-    --------
     >>> gaps([0.75, 0.25], [0.75, 0.25], rate=0.5).cost.to_numpy()
     array([0.25, 0.25])
     """
@@ -148,17 +124,8 @@ def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True)
     """The smallest kappa with |mu_i - mu_j| <= kappa |rho_i - rho_j| for all arms (Elumar et al., section 4).
 
     UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa. Infinite if two arms differ in
-    reward alone.
+    reward alone. Means as in `bases`; `null_arm` says whether the null arm is one of the arms.
 
-    Parameters
-    ----------
-    reward_means, cost_means : sequence of K floats
-        In [0, 1].
-    null_arm : bool
-        Whether the null arm is one of the arms.
-
-    Examples
-    --------
     >>> kappa([0.75, 0.5], [0.75, 0.25])
     2.0
     """
@@ -198,14 +165,9 @@ def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, flo
 class RegretBound:
     """Theorem 3.2's bound, term by term, in units of reward.
 
-    Attributes
-    ----------
-    wrong_bases, failures : float
-        Pulls from suboptimal bases; confidence bounds that fail, and constants.
-    learning : float
-        Pulls that tell on which side of c an arm's cost is, their skips, and the budget that is held back.
-    skips : float
-        Rounds skipped lest the anytime constraint break.
+    `wrong_bases`: pulls from suboptimal bases. `learning`: pulls that tell on which side of c an arm's cost is, their
+    skips, and the budget that is held back. `skips`: rounds skipped lest the anytime constraint break. `failures`:
+    confidence bounds that fail, and constants.
     """
 
     wrong_bases: float
@@ -261,18 +223,10 @@ def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: f
     has at most 12 log T / Delta_j^2 pulls. A choice pulls such an arm with probability omega_min or more, and loses at
     most the largest dual gap in I. Summed over arms, from the bases with small L_I to those with large.
 
-    Parameters as in `regret`, whose first term it replaces, and two more. In units of reward; infinite if two bases are
-    best, or an arm costs c.
+    Parameters as in `regret`, whose first term it replaces; `width` as in `cb.SUAK` (12 is four times this), `share`
+    the smallest probability of an arm of a base, omega(3/4 delta_min) if it is not given. In units of reward; infinite
+    if two bases are best, or an arm costs c.
 
-    Parameters
-    ----------
-    width : float
-        As in `cb.SUAK`; 12 is four times this.
-    share : float, optional
-        The smallest probability of an arm of a base; omega(3/4 delta_min) if it is not given.
-
-    Examples
-    --------
     >>> round(wrong_bases_repaired([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000))
     71623
     """
@@ -325,17 +279,9 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
 
     The theorem of section 3.16 of the chapter, whose proof is complete. `wrong_bases` and `failures` are the two halves
     of its second term; `learning` is the first and the last, questions and unspent budget. Infinite if an arm costs c,
-    or if one arm alone is best and one that costs more than c pays as much.
+    or if one arm alone is best and one that costs more than c pays as much. Parameters as in `regret`; m (`margin`) is
+    2 or more: an arm is unsure while its mean cost is within m radii of c.
 
-    Parameters
-    ----------
-    reward_means, cost_means, rate, horizon
-        As in `regret`.
-    margin : float
-        m, 2 or more: an arm is unsure while its mean cost is within m radii of c.
-
-    Examples
-    --------
     >>> round(two_accounts([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
     336874
     """
@@ -382,8 +328,7 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     sigma the smallest singular value of the two rows (costs; ones) of I*; delta_drift the smallest |rho_i - c|, null
     arm included; Flajolet and Jaillet's sigma 1 / max mu, and lambda = 1 + 2 kappa. They are not comparable, as the
     paper says: other models, other constants. Infinite where an arm costs c, or where an arm of I* would not be missed.
-    Parameters as in `regret`. A row per work: its `model`, and `value`, in
-    units of reward.
+    Parameters as in `regret`. A row per work: its `model`, and `value`, in units of reward.
 
     >>> table_1([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).value.round().to_numpy()[:2]
     array([3759.,   32.])
@@ -456,23 +401,14 @@ def slack_law(cost_high: float, cost_low: float, rate: float, omega: float, held
               forced: ArrayLike | None = None) -> SlackLaw:
     """SUAK's phase 2 with a fixed base of two arms and known means: the exact law of skips and of unspent budget.
 
-    Costs are 0 or 1. Lines 17, 18 and 26 to 36 of Algorithm 2 (Elumar et al.), with a constant omega and with any
-    amount held back instead of log t / omega^2, from an empty account on. Takes a few ns per round and state; there are
-    as many states as steps of c in the unspent budget.
+    Costs are 0 or 1, with means rho_j > rho_k (`cost_high`, `cost_low`) in [0, 1]; 0 is the null arm. Lines 17, 18 and
+    26 to 36 of Algorithm 2 (Elumar et al.), with a constant omega, in [0, 1/2], and with any amount held back instead
+    of log t / omega^2, from an empty account on. c (`rate`), in (0, 1], is a fraction with a denominator of at most
+    100. Takes a few ns per round and state; there are as many states as steps of c in the unspent budget.
 
-    Parameters
-    ----------
-    cost_high, cost_low : float
-        rho_j > rho_k, in [0, 1]; 0 is the null arm.
-    rate, omega : float
-        c, in (0, 1], a fraction with a denominator of at most 100; omega, in [0, 1/2].
-    held_back : array_like of shape (rounds,)
-        What is not to be spent, in units of cost, round by round.
-    forced : array_like of shape (rounds,), optional
-        The expected cost of a pull in rounds in which an adversary chooses it, NaN in all others.
+    `held_back`, of shape (rounds,), is what is not to be spent in each round, in units of cost. `forced`, of the same
+    shape, is the expected cost of a pull in rounds in which an adversary chooses it, NaN in all others.
 
-    Examples
-    --------
     >>> slack_law(0.75, 0.25, rate=0.5, omega=0.25, held_back=np.zeros(3)).skips
     array([1.   , 0.   , 0.625])
     """
