@@ -16,10 +16,9 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from costbandits.analysis import ledger
 from costbandits.checks import require
 
-from . import check, outcome, publication
+from . import check, ledger, outcome, publication
 from .project import claims as claims_of
 from .terminal import text_of
 from .typography import typeset

@@ -13,13 +13,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from costbandits.analysis import ledger
 from costbandits.checks import require
 from costbandits.environments import ads
 from costbandits.studies.keys import RESULTS
 from costbandits.studies.store import Store
 
-from . import cells, publication
+from . import cells, ledger, publication
 from .project import DEEP, PUBLISHED
 
 FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from costbandits.analysis import ledger
 from costbandits.checks import require
+
+from . import ledger
 
 CHAPTERS = "notebooks/chapters.txt"     # the names of the notebooks, in the order of the book
 PUBLISHED = "paper"     # the profile whose figures, tables and ledger are committed

@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from costbandits.analysis import ledger
 from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 from costbandits.studies.keys import RESULTS
 
-from . import cells, paper, publication
+from . import cells, ledger, paper, publication
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of

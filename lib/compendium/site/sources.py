@@ -72,7 +72,7 @@ def _filled(text, book):
              "questions": lambda: "\n".join(f"questions/{name}" for name in chapters(book.root)
                                             if (book.root / f"book/questions/{name}.md").exists()),
              "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
-             "rooms": lambda: "\n".join(f"api/{room}" for room in api.ROOMS),
+             "rooms": lambda: "\n".join(f"api/{room}" for room in (*api.ROOMS, "compendium")),
              "binder": lambda: _binder(repository(book.root))}
     unknown = set(GENERATED.findall(text)) - set(parts)
     require(not unknown, "marks of book/", sorted(unknown), f"must be of {', '.join(parts)}")

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from ..checks import count, require
-from . import cell as notebook_cell
-from .statistics import Interval
+from costbandits.analysis.statistics import Interval
+from costbandits.checks import count, require
+
+from . import cells
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 UNTESTABLE = "cannot be tested"
@@ -60,8 +61,8 @@ class Claim:
 
     Examples
     --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
-    >>> claim.verdict(cb.statistics.Interval(0.8, 0.7, 1.1))
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
+    >>> claim.verdict(Interval(0.8, 0.7, 1.1))
     'undecided'
     """
 
@@ -149,7 +150,7 @@ def load(path: str | os.PathLike) -> dict[str, Claim]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "claims.yaml"
     ...     _ = path.write_text("X1: {claim: c, place: p, statistic: s, region: [0, 1], primary: means}")
-    ...     cb.ledger.load(path)["X1"].region
+    ...     load(path)["X1"].region
     (0.0, 1.0)
     """
     raw = read_yaml(path)
@@ -198,9 +199,9 @@ class Ledger:
 
     Examples
     --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
-    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
-    >>> ledger.judge("X1", "ten arms", cb.statistics.Interval(0.8, 0.7, 0.9), 1000)
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
+    >>> ledger = Ledger({"X1": claim}, "quick")
+    >>> ledger.judge("X1", "ten arms", Interval(0.8, 0.7, 0.9), 1000)
     'reproduced'
     >>> ledger.frame()[["id", "case", "verdict"]].values.tolist()
     [['X1', 'ten arms', 'reproduced']]
@@ -246,7 +247,7 @@ class Ledger:
         return self.claims[id]
 
     def _add(self, claim, case, reading, interval, replications, result, note):
-        question, (cell, turn) = (claim.id, case, reading), notebook_cell.executing()
+        question, (cell, turn) = (claim.id, case, reading), cells.executing()
         before, at = self._judged.get(question, ("", None))
         # Whoever runs a cell of a notebook again wants its rows again, in their place.
         require(question not in self._judged or (before == cell != "" and at != turn), "question", question,
@@ -273,7 +274,7 @@ def read(path: str | os.PathLike) -> pd.DataFrame:
     """The rows of a ledger's file, texts as texts; column `cell` is "" where an older file has none.
 
     >>> import io
-    >>> cb.ledger.read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
+    >>> read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
     [['X1', 0.8, '', '']]
     """
     rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
@@ -295,10 +296,10 @@ def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, 1.0), "means", {"medians": "of runs"})
-    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, 1.0), "means", {"medians": "of runs"})
+    >>> ledger = Ledger({"X1": claim}, "quick")
     >>> verdicts = [ledger.judge("X1", "ten arms", *each) for each in ((1.2, 1000), (0.8, 1000, "medians"))]
-    >>> cb.ledger.summary(ledger.frame(), {"X1": claim}).verdict.item()
+    >>> summary(ledger.frame(), {"X1": claim}).verdict.item()
     'reproduced only under reading medians (contradicted otherwise)'
     """
     lines = []
@@ -325,10 +326,10 @@ def records(rows: pd.DataFrame, claims: dict[str, Claim]) -> list[dict]:
 
     Examples
     --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, float("inf")), "means", others={})
-    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, float("inf")), "means", others={})
+    >>> ledger = Ledger({"X1": claim}, "quick")
     >>> _ = ledger.judge("X1", "ten arms", 0.8, 1000)
-    >>> made = cb.ledger.records(ledger.frame().assign(notebook="x", deep=""), {"X1": claim})
+    >>> made = records(ledger.frame().assign(notebook="x", deep=""), {"X1": claim})
     >>> made[0]["region"], made[0]["standing"], made[0]["rows"][0]["verdict"]
     ([0.0, 'inf'], 'reproduced', 'reproduced')
     """
@@ -372,7 +373,7 @@ def _words(result, others, repairs):
 def overall(verdicts: Iterable[str]) -> str:
     """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open.
 
-    >>> cb.ledger.overall(["reproduced", "undecided", "reproduced"])
+    >>> overall(["reproduced", "undecided", "reproduced"])
     'undecided'
     """
     found = set(verdicts)
