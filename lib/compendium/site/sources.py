@@ -33,13 +33,7 @@ def repository(root):
 
 
 def lay_out(root, build):
-    """Write the sources of the site to `build`/site-source; files that are as they should be stay untouched.
-
-    Returns
-    -------
-    path
-        The folder.
-    """
+    """Write the sources of the site to the folder `build`/site-source, which is returned."""
     root, build = Path(root), Path(build)
     rows, _ = report.collect(root)
     book = ledger.Book(root, rows, claims_of(root))
