@@ -22,8 +22,7 @@ import pandas as pd
 from speed import FAMILIES, HERE, destination, full_budget
 
 import costbandits as cb
-from compendium import publication
-from costbandits.analysis import ledger
+from compendium import ledger, publication
 from costbandits.analysis.regret import budgeted, knapsack
 from costbandits.analysis.statistics import RESAMPLES, compare
 from costbandits.checks import count, positive

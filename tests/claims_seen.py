@@ -6,9 +6,8 @@
 import json
 from pathlib import Path
 
-from compendium import project
-from costbandits.analysis import ledger
-from costbandits.analysis.cell import short
+from compendium import ledger, project
+from compendium.cells import short
 
 ROOT = Path(__file__).parents[1]
 SEEN = Path(__file__).with_name("claims_seen.json")

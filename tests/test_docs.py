@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import compendium
 import costbandits
 from costbandits import fast
 from costbandits.policies.base import Policy
@@ -20,7 +21,10 @@ MODULES = ["costbandits", *(info.name for info in pkgutil.walk_packages(costband
 COMPLETE = [name for name in MODULES if name.startswith(tuple(f"costbandits.{room}" for room in ROOMS))]
 
 
-@pytest.mark.parametrize("name", MODULES)
+BOOK = [info.name for info in pkgutil.walk_packages(compendium.__path__, "compendium.") if "__main__" not in info.name]
+
+
+@pytest.mark.parametrize("name", [*MODULES, *BOOK])
 def test_examples_run(name):
     # They may use cb and np without saying so, and the names of their own module.
     with np.printoptions(precision=4, suppress=True), pd.option_context(

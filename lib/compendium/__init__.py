@@ -1,1 +1,1 @@
-"""How the book is made from its notebooks: nothing here is needed to play, and costbandits never imports it."""
+"""How the book is made from its notebooks: nothing here is needed to play."""

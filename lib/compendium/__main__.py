@@ -34,6 +34,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = {"run": "nothing published, finished replications are kept", "new": "nothing is laid out",
                "refresh": "the notebook at hand stays as it is"}
 
+
 class Failed(Exception):
     """The work was begun and could not be done; the message is for the reader."""
 
@@ -41,20 +42,8 @@ class Failed(Exception):
 def run(job, among=()):
     """Execute the notebook of a `preparation.Job`, then publish; a line that says what was published.
 
-    Parameters
-    ----------
-    job : preparation.Job
-    among : sequence of str
-        The notebooks that a command runs one after the other, to say how far it is; may be empty.
-
-    Raises
-    ------
-    Failed
-        If the notebook fails or its results cannot be published. What it has left is kept for inspection.
-    ValueError
-        If another run of this notebook is under way.
-    ModuleNotFoundError
-        If a package is missing that the run or its page needs.
+    `among` are the notebooks that a command runs one after the other, to say how far it is. Failed says if the notebook
+    fails or its results cannot be published; what it has left is kept for inspection.
     """
     from .execution import Execution, with_papermill
     page.require_packages()      # one that is missing shows now and not after hours
@@ -108,12 +97,8 @@ def _told(name, consequence):
 def refresh(root, name, build="build", consequence="The notebook stays as it is"):
     """Execute a committed notebook in place with the defaults of its parameters; whether that changed it.
 
-    What differs between machines and moments is left out, so that the same results make the same bytes.
-
-    Raises
-    ------
-    Failed
-        If a cell fails or writes to stderr; its message ends with the consequence.
+    What differs between machines and moments is left out, so that the same results make the same bytes. Failed says if
+    a cell fails or writes to stderr, and ends with the consequence.
     """
     import nbformat
 

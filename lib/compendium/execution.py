@@ -65,14 +65,9 @@ class Kernel(AsyncKernelManager):
 
 
 class Execution:
-    """Execute a notebook: `work(kernel, on_cell)` returns it executed.
+    """Execute a notebook: `work(kernel, on_cell)`, which calls `on_cell` at each cell, returns it executed.
 
-    Parameters
-    ----------
-    work : callable
-        Gets the kernel manager and a function to be called at each cell.
-    scratch, cwd : path
-        Folder for the kernel's log and progress messages; working directory of the kernel.
+    The kernel works in `cwd`; its log and progress messages are left in `scratch`.
     """
 
     def __init__(self, work, scratch, cwd):
@@ -98,12 +93,7 @@ class Execution:
     def watched(self, line, cells):
         """Run to the end, saying on the progress line how far it is; the executed notebook.
 
-        Raises
-        ------
-        NotebookFailed
-            If a cell fails or the kernel dies.
-        KeyboardInterrupt
-            After the kernel has been shut down.
+        KeyboardInterrupt passes on when the kernel has been shut down.
         """
         # Not for the thread itself: a thread whose `join` is interrupted counts as ended on Python 3.11.
         threading.Thread(target=self._run, daemon=True).start()

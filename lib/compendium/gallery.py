@@ -33,8 +33,6 @@ def house_style():
 def number(value):
     """A number as tables and sentences show it: three digits, or whole with commas from a thousand to ten million.
 
-    Examples
-    --------
     >>> [number(value) for value in (0.12345, 12.345, 999.6, 12345.6, 1.5e12)]
     ['0.123', '12.3', '1,000', '12,346', '1.5e+12']
     """
@@ -54,22 +52,10 @@ def png(fig, origin=""):
 
 
 class Gallery:
-    """Files a notebook's figures and tables, or nothing when there is no folder to file them in.
+    """Files the figures and tables of a notebook of the current folder in `output`; "" files nothing (quick runs).
 
-    Parameters
-    ----------
-    notebook : str
-        Name of the notebook, such as "omega_ucb"; the current folder holds it.
-    output : str
-        Folder to write to; "" writes nothing (quick runs).
-    profile : str
-    seed : int
-        Profile and seed stand in each picture's metadata, with the notebook's name.
-
-    Raises
-    ------
-    ValueError
-        In a notebook, if a reader has typed a parameter that cannot be played: before anything is.
+    Name, profile and seed stand in each picture's metadata. In a notebook, a parameter that a reader has typed and that
+    cannot be played is refused before anything is.
     """
 
     def __init__(self, notebook, output="", profile="", seed=0):
@@ -87,13 +73,8 @@ class Gallery:
         """File a figure as SVG and PNG and the table behind it as CSV, under `name`.
 
         What a figure `says`, in one sentence, is shown with it on the site's page of results, and in the README if it
-        is one of its three figures.
-
-        Returns
-        -------
-        DataFrame or None
-            The table at paper scale, which the text speaks of: that of this run if it files its tables, else the
-            committed one, or `table` itself if none is committed. None without a `table`.
+        is one of its three figures. Returns the table at paper scale, which the text speaks of: that of this run if it
+        files its tables, else the committed one, or `table` itself if none is committed.
         """
         require(fig is not None or not says, "says", says, "must come with a figure")
         if fig is not None:
@@ -157,16 +138,8 @@ class Gallery:
     def finding(self, text, holds=True, shown=""):
         """Show a result in one or two sentences and file it for the head of the chapter, README and site.
 
-        Nothing if it does not hold.
-
-        Parameters
-        ----------
-        text : str
-            Markdown, its numbers computed from tables at paper scale (`published`).
-        holds : bool
-            Whether the tables still say so.
-        shown : str
-            The section that shows it, such as "4.2".
+        The text is Markdown, its numbers computed from tables at paper scale (`published`). Nothing happens unless it
+        `holds`: whether the tables still say so. `shown` is the section that shows it, such as "4.2".
         """
         if holds:
             text += f" (section {shown})" if shown else ""

@@ -14,13 +14,7 @@ FOLDED = {"hide-input": {"source_hidden": True}, "solution": {"source_hidden": T
 
 
 def quieten(notebook):
-    """Bring the metadata of a notebook, in place, into the form in which notebooks are committed.
-
-    Parameters
-    ----------
-    notebook : dict or NotebookNode
-        As in a notebook's file of version 4.
-    """
+    """Bring the metadata of a notebook (version 4), in place, into the form in which notebooks are committed."""
     for name in VOLATILE:
         notebook["metadata"].pop(name, None)
     notebook["metadata"].update(METADATA)

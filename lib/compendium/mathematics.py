@@ -42,10 +42,7 @@ MENDED = (
 def mathml(tex, display=False):
     r"""A formula of LaTeX as MathML, in a line of text or displayed.
 
-    Raises
-    ------
-    ValueError
-        If a command is unknown or the formula incomplete: nothing is shown as something else.
+    ValueError says if a command is unknown or the formula incomplete: nothing is shown as something else.
 
     >>> mathml(r"\hat\mu")
     '<math><mover><mi>μ</mi><mo stretchy="false">ˆ</mo></mover></math>'

@@ -57,20 +57,9 @@ def check(root, name, title):
 
 
 def lay_out(scratch, name, title, refresh):
-    """Write the files of a chapter below `scratch`, its notebook executed.
+    """Write the files of a chapter below `scratch`, an empty folder; their paths, relative to it.
 
-    Parameters
-    ----------
-    scratch : path
-        An empty folder.
-    name, title : str
-    refresh : callable (folder, name)
-        Executes the notebook of this name below a folder, in place.
-
-    Returns
-    -------
-    list of str
-        The files, relative to `scratch`.
+    `refresh(folder, name)` executes the notebook of this name below a folder, in place.
     """
     title = " ".join(title.split())
     files = {goal.format(name=name): _named(source, name) for source, goal in FILES.items()}

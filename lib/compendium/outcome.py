@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from costbandits.analysis import ledger
 from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
-from . import publication
+from . import ledger, publication
 from .project import heading
 from .typography import plain, typeset
 

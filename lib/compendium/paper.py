@@ -16,10 +16,9 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from costbandits.analysis import ledger
 from costbandits.checks import require
 
-from . import check, outcome, publication
+from . import check, ledger, outcome, publication
 from .project import claims as claims_of
 from .terminal import text_of
 from .typography import typeset
@@ -43,24 +42,7 @@ def made(root, rows, claims):
 
 
 def filled(text, root, rows, claims):
-    """A text with what is generated in it.
-
-    Parameters
-    ----------
-    text : str
-        The paper.
-    root : path
-        The project, for its benchmarks and tables.
-    rows : DataFrame
-        All rows of the ledger.
-    claims : dict id -> Claim
-        The claims that were judged.
-
-    Raises
-    ------
-    ValueError
-        If a number has a name that nothing here has.
-    """
+    """The text of the paper with what is generated in it: all rows of the ledger, and the claims that were judged."""
     known = {**judged(rows, claims), **measured((Path(root) / BENCHMARKS).read_text(encoding="utf-8")),
              **compared(pd.read_csv(Path(root) / "figures/exact/blocks_pulled.csv"))}
     unknown = {found[1] for found in NUMBER.finditer(text)} - set(known)

@@ -13,13 +13,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from costbandits.analysis import ledger
 from costbandits.checks import require
 from costbandits.environments import ads
 from costbandits.studies.keys import RESULTS
 from costbandits.studies.store import Store
 
-from . import cells, publication
+from . import cells, ledger, publication
 from .project import DEEP, PUBLISHED
 
 FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets
@@ -29,59 +28,24 @@ PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "scipy")
 
 @dataclass(frozen=True)
 class Job:
-    """One run, checked: what is executed with which parameters, and where everything goes.
-
-    Attributes
-    ----------
-    name, profile : str
-    source : path
-        The notebook.
-    cells : int
-        How many cells the executed notebook will have.
-    parameters : dict
-        What the notebook is given: the profile's parameters, `store`, and `ads_file` if it has one; not `output`.
-    record : dict
-        What decides the results, for the manifest: no places, no dates.
-    home : path
-        Folder of the executed notebook and its HTML.
-    folder : path
-        Where figures, tables and ledger rows are published.
-    ledger : path or None
-        Where the ledger is published besides.
-    """
+    """One run, checked: what is executed with which parameters, and where everything goes."""
 
     name: str
     profile: str
-    source: Path
-    cells: int
-    parameters: dict
-    record: dict
-    home: Path
-    folder: Path
-    ledger: Path | None
+    source: Path            # the notebook
+    cells: int              # how many the executed notebook will have
+    parameters: dict        # the profile's, `store`, and `ads_file` if the notebook has one; not `output`
+    record: dict            # what decides the results, for the manifest: no places, no dates
+    home: Path              # of the executed notebook and its HTML
+    folder: Path            # where figures, tables and ledger rows are published
+    ledger: Path | None     # where the ledger is published besides
 
 
 def prepare(root, name, profile, build="build"):
-    """Check everything that a run needs, before any work.
+    """The `Job` of running notebooks/<name>.ipynb with params/<profile>/<name>.yaml, all of it checked.
 
-    Parameters
-    ----------
-    root : path
-        The project, with folders notebooks and params.
-    name, profile : str
-        notebooks/<name>.ipynb is run with the parameters of params/<profile>/<name>.yaml.
-    build : path
-        Folder for everything that is not committed.
-
-    Returns
-    -------
-    Job
-
-    Raises
-    ------
-    ValueError, OSError, StoreError
-        For an unknown notebook, profile or parameter, a value of the wrong type, a missing or altered data file, an
-        output folder that cannot be written, a damaged manifest or store.
+    ValueError, OSError or StoreError tell of an unknown notebook, profile or parameter, a value of the wrong type, a
+    missing or altered data file, an output folder that cannot be written, a damaged manifest or store.
     """
     root = Path(root).resolve()
     notebook = read(root, name)
@@ -111,13 +75,7 @@ def prepare(root, name, profile, build="build"):
 
 
 def parameters(notebook, name="notebook"):
-    """The parameters of a notebook and their defaults: literals in the cell tagged `parameters`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such cell, or more than one, or anything but `name = literal` in it.
-    """
+    """The parameters of a notebook and their defaults: literals in the only cell tagged `parameters`."""
     cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
     require(len(cells) == 1, f"{name}, cells tagged 'parameters'", len(cells), "must be exactly one")
     found = {}
@@ -137,20 +95,11 @@ def parameters(notebook, name="notebook"):
 def check(root, name, values):
     """Refuse a value of a notebook's parameters, as a reader has typed them, that cannot be played.
 
-    Parameters
-    ----------
-    root, name : path, str
-        What params/paper/<name>.yaml gives is what a value should be like; without this file all values are allowed.
-    values : dict
-        Name -> value; others than parameters may be among them.
-
-    Raises
-    ------
-    ValueError
-        If a value is not of that type, or not in the range that it suggests.
+    Its type, and the range that it suggests, must be those of the value in params/paper/<name>.yaml; without this file
+    all values are allowed. Others than parameters may be among the values.
     """
     file = Path(root) / "params" / PUBLISHED / f"{name}.yaml"
-    known = (ledger.read_yaml(file, str(file)) or {}) if file.exists() else {}
+    known = (ledger.read_yaml(file) or {}) if file.exists() else {}
     for key in known.keys() & values.keys() - {"seed"}:        # any will do, and the first study looks at it
         require(_fits(values[key], known[key]), key, values[key], _allowed(values[key], known[key]))
 

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from costbandits.analysis import ledger
 from costbandits.checks import require
+
+from . import ledger
 
 CHAPTERS = "notebooks/chapters.txt"     # the names of the notebooks, in the order of the book
 PUBLISHED = "paper"     # the profile whose figures, tables and ledger are committed
@@ -25,10 +26,7 @@ def heading(root, name):
 def claims(root, name=None):
     """The claims of a notebook's paper, or of all; a dict id -> Claim, empty if there are none.
 
-    Raises
-    ------
-    ValueError
-        If two papers have a claim of the same id: links and rows would not tell them apart.
+    No two papers have a claim of the same id: links and rows would not tell them apart.
     """
     found, owner = {}, {}
     for each in chapters(root) if name is None else [name]:

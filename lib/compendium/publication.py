@@ -27,34 +27,15 @@ STANDIN = "_standin"
 
 
 class Unfinished(OSError):
-    """A publication stopped among its renames; the next one completes it."""
+    """A publication stopped among its renames: every file is the old or the new one, and the next one completes it."""
 
 
 def publish(stage, folder, run, only=("*",)):
-    """Make `folder` hold what is staged, and a manifest.
+    """Make `folder` hold the files of `stage` with names like `only`, and a manifest; which are new or changed.
 
-    Parameters
-    ----------
-    stage, folder : path
-        Where the run has left its files (no folders among them), and where they go.
-    run : dict
-        What made them, as JSON: profile, parameters, versions, digests of the code.
-    only : sequence of str
-        Patterns of the names of the files that are meant.
-
-    Returns
-    -------
-    list of str
-        The files that are new or changed.
-
-    Raises
-    ------
-    ValueError
-        If nothing is staged, or anything but files.
-    OSError
-        If the disk is full or the folder cannot be written; nothing is overwritten.
-    Unfinished
-        If that happens later, among the renames: every file is the old or the new one.
+    `run` says what made them, as JSON: profile, parameters, versions, digests of the code. ValueError says if nothing
+    is staged, or anything but files; OSError if the disk is full or the folder cannot be written, and nothing is
+    overwritten; `Unfinished` if that happens among the renames.
     """
     stage, folder = Path(stage), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -109,13 +90,7 @@ def complete(folder):
 
 
 def manifest(folder):
-    """What the manifest of `folder` says: files (name -> sha256, run) and runs; both empty if there is none.
-
-    Raises
-    ------
-    ValueError
-        If it is damaged.
-    """
+    """What the manifest of `folder` says: files (name -> sha256, run) and runs; both empty if there is none."""
     path = Path(folder) / MANIFEST
     try:
         found = json.loads(path.read_text())

@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from costbandits.analysis import ledger
 from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 from costbandits.studies.keys import RESULTS
 
-from . import cells, paper, publication
+from . import cells, ledger, paper, publication
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of
@@ -63,25 +62,12 @@ changed claim that does hold; it is shown, but the claim does not count as repro
 
 
 def collect(root):
-    """All rows of the ledger, notebooks and claims in their order.
+    """All rows of the ledger, notebooks and claims in their order; and the deep rows that are left out.
 
-    Parameters
-    ----------
-    root : path
-        The project.
-
-    Returns
-    -------
-    rows : DataFrame
-        Those of the notebooks with a column `notebook` before them, and behind them `deep`, the verdict of more runs
-        ("" without), and `second_check`.
-    left_out : list of str
-        Deep rows that answer no question of the paper scale, as when a region or the judging cell has changed since.
-
-    Raises
-    ------
-    ValueError
-        If a verdict does not follow from its numbers and its claim, or a claim has none.
+    The rows have a column `notebook` before them, and behind them `deep`, the verdict of more runs ("" without), and
+    `second_check`. Left out are deep rows that answer no question of the paper scale, as when a region or the judging
+    cell has changed since. ValueError says if a verdict does not follow from its numbers and its claim, or a claim has
+    none.
     """
     parts, left_out = [], []
     for name in chapters(root):

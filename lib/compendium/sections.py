@@ -25,8 +25,6 @@ def named(text):
 def linked(text, known):
     """A text whose references to the `known` sections are links, and whose numbered headings can be linked to.
 
-    Examples
-    --------
     >>> linked("See section 3.1; section 3.1 of the paper.", {"3.1"})
     'See [section 3.1](#section-3.1); section 3.1 of the paper.'
     """

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import costbandits as cb
+from compendium import ledger
 from costbandits import fast
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,8 +94,8 @@ def test_a_bound(tmp_path, monkeypatch):
 def test_a_claim_is_one(tmp_path):
     (sample,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "claims.yaml").write_text(sample)
-    (claim,) = cb.ledger.load(tmp_path / "claims.yaml").values()
-    assert claim.id not in cb.ledger.load(ROOT / sample.partition("\n")[0].removeprefix("# "))
+    (claim,) = ledger.load(tmp_path / "claims.yaml").values()
+    assert claim.id not in ledger.load(ROOT / sample.partition("\n")[0].removeprefix("# "))
 
 
 @pytest.mark.slow
@@ -104,7 +105,7 @@ def test_what_a_notebook_does(sample, monkeypatch, capsys):
     with plt.rc_context():
         exec(compile(sample, "sample", "exec"), {"__name__": "sample"})
     plt.close("all")
-    assert "judge" not in sample or capsys.readouterr().out.strip() in cb.ledger.VERDICTS
+    assert "judge" not in sample or capsys.readouterr().out.strip() in ledger.VERDICTS
 
 
 def test_the_files_that_it_names_are_there():

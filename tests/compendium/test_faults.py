@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from compendium import ledger
 from compendium.report import faults
-from costbandits.analysis import ledger
 from costbandits.analysis.statistics import Extreme, Interval
 
 

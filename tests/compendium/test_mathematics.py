@@ -1,7 +1,6 @@
 """Formulas become MathML that browsers show as TeX does; one that cannot be read is never shown as something else."""
 
 import base64
-import doctest
 import io
 import json
 import re
@@ -58,10 +57,6 @@ def test_what_cannot_be_read(tex):
     with pytest.raises(ValueError, match="formula = "):
         mathml(tex)
     assert page._formula(f"1<{tex}") == f"<code>1&lt;{tex}</code>"
-
-
-def test_the_examples():
-    assert doctest.testmod(mathematics).failed == 0
 
 
 def test_the_style_brings_its_font():

@@ -8,9 +8,8 @@ import pytest
 import yaml
 from pybtex.database import parse_file
 
-from compendium import paper
+from compendium import ledger, paper
 from compendium.project import claims
-from costbandits.analysis import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / paper.PAPER).read_text()

@@ -15,11 +15,10 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from compendium import cells, project, publication
+from compendium import cells, ledger, project, publication
 from compendium import report as made_book
+from compendium.cells import digest
 from compendium.site import ledger as site_ledger
-from costbandits.analysis import ledger
-from costbandits.analysis.cell import digest
 from costbandits.analysis.statistics import Interval
 from costbandits.studies import keys
 

@@ -7,19 +7,22 @@ from types import ModuleType
 
 import costbandits
 
+from .. import ledger
+
 ROOMS = {"environments": "what is played", "engine": "how it is played", "policies": "who plays",
          "fast": "the same policies, played fast", "studies": "many runs", "theory": "what is promised",
          "analysis": "what came out"}
 
 
 def pages():
-    """Path -> text of the page of each room."""
+    """Path -> text of the page of each room, and of what chapters use of the book's own package."""
     found = {room: ([], []) for room in ROOMS}
     for name in sorted(set(costbandits.__all__), key=str.lower):
         thing = getattr(costbandits, name)
         module = isinstance(thing, ModuleType)
         found[(thing.__name__ if module else thing.__module__).split(".")[1]][module].append((name, thing))
-    return {f"api/{room}.md": _page(room, *parts) for room, parts in found.items()}
+    book = f"# compendium: how chapters judge\n{_module('compendium.ledger', ledger)}"
+    return {"api/compendium.md": book, **{f"api/{room}.md": _page(room, *parts) for room, parts in found.items()}}
 
 
 def _page(room, names, packages):

@@ -5,10 +5,7 @@ import re
 from html import escape
 from pathlib import Path
 
-from costbandits.analysis import ledger
-from costbandits.analysis.cell import digest
-
-from .. import cells
+from .. import cells, ledger
 from ..outcome import region, title, value
 from ..project import chapters
 from ..typography import plain, typeset
@@ -52,7 +49,7 @@ class Book:
 
 def _cells(root, name):
     """Digest of a cell's code -> its id."""
-    return {digest(cell["source"]): cell["id"] for cell in cells.cells(Path(root) / f"notebooks/{name}.ipynb")}
+    return {cells.digest(cell["source"]): cell["id"] for cell in cells.cells(Path(root) / f"notebooks/{name}.ipynb")}
 
 
 def second_check(claim):

@@ -11,16 +11,9 @@ CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 class Links:
     """Where links lead on the site.
 
-    Parameters
-    ----------
-    root : path
-        The project.
-    pages : collection of str
-        Paths of the site's pages, as in the repository or generated.
-    claims : dict str -> str
-        The page of each claim and of each chapter's claims.
-    repository : str
-        Address of the repository; "" if it has none yet. Links to folders and modules, which are no pages, lead there.
+    `pages` are the paths of the site's pages, as in the repository or generated; `claims` has the page of each claim
+    and of each chapter's claims. Links to folders and modules, which are no pages, lead to the address `repository`; ""
+    if it has none yet.
     """
 
     def __init__(self, root, pages, claims, repository=""):

@@ -33,13 +33,7 @@ def repository(root):
 
 
 def lay_out(root, build):
-    """Write the sources of the site to `build`/site-source; files that are as they should be stay untouched.
-
-    Returns
-    -------
-    path
-        The folder.
-    """
+    """Write the sources of the site to the folder `build`/site-source, which is returned."""
     root, build = Path(root), Path(build)
     rows, _ = report.collect(root)
     book = ledger.Book(root, rows, claims_of(root))
@@ -72,7 +66,7 @@ def _filled(text, book):
              "questions": lambda: "\n".join(f"questions/{name}" for name in chapters(book.root)
                                             if (book.root / f"book/questions/{name}.md").exists()),
              "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
-             "rooms": lambda: "\n".join(f"api/{room}" for room in api.ROOMS),
+             "rooms": lambda: "\n".join(f"api/{room}" for room in (*api.ROOMS, "compendium")),
              "binder": lambda: _binder(repository(book.root))}
     unknown = set(GENERATED.findall(text)) - set(parts)
     require(not unknown, "marks of book/", sorted(unknown), f"must be of {', '.join(parts)}")

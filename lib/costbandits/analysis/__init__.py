@@ -1,1 +1,1 @@
-"""What came out: regret, statistics, figures, the ledger of claims."""
+"""What came out: regret, statistics, figures."""

@@ -96,15 +96,9 @@ def ink(colour: str) -> str:
 def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.055) -> None:
     """Write each line's name right of its end, where a thin line leads to it; names that would overlap move apart.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    ends : dict label -> y of the line's last point
-    gap : float
-        Smallest distance between two names, as a share of the axis' height; they move as little as this allows.
+    `ends` maps labels to the y of the line's last point; `gap` is the smallest distance between two names, as a share
+    of the axis' height. They move as little as this allows.
 
-    Examples
-    --------
     >>> ax = Figure().add_subplot()
     >>> cb.figures.name_lines(ax, {"BTS": 0.5, "m-UCB": 0.5})
     >>> [(name.get_text(), round(float(name.xyann[1]), 4)) for name in ax.texts]
@@ -128,19 +122,11 @@ def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.055) -> None:
 
 def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None = None,
            center: str = "mean") -> dict[str, float]:
-    """Draw one curve per policy over x; returns where each one ends, for `name_lines`.
+    """Draw one curve per policy over x, the mean or median of its runs; returns where each one ends, for `name_lines`.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    x : array_like of shape (C,)
-    runs : dict label -> array of shape (replication, C)
-    band : {None, "interval", "spread", "deviation"}
-        95 % bootstrap interval of the mean, the 10-90 % quantiles of the runs, or a standard deviation either way.
-    center : {"mean", "median"}
+    x has shape (C,), the runs of each label (replication, C). `band` is None, "interval" (95 % bootstrap interval of
+    the mean), "spread" (the 10-90 % quantiles of the runs), or "deviation" (a standard deviation either way).
 
-    Examples
-    --------
     >>> ends = cb.figures.curves(Figure().add_subplot(), [1, 2], {"BTS": np.array([[1.0, 3.0], [1.0, 4.0]])})
     >>> float(ends["BTS"])
     3.5
@@ -189,20 +175,9 @@ def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int 
            ylabel: str = "regret (reward units)") -> Figure:
     """One panel of `curves` per setting on logarithmic axes, policies named at the right end; returns the figure.
 
-    Parameters
-    ----------
-    x, band, center
-        As in `curves`.
-    groups : dict title -> dict label -> array of shape (replication, C)
-    columns : int
-        Panels in a row.
-    height : float
-        Of a panel, in inches.
-    xlabel, ylabel : str
-        Of the axes; say so where x is no share of the budget, or what is shown no regret.
+    `groups` maps titles to the `runs` of `curves`. `height` is of a panel, in inches; `columns` panels make a row. The
+    labels of the axes have to be given where x is no share of the budget, or what is shown no regret.
 
-    Examples
-    --------
     >>> figure = cb.figures.panels([0.1, 1.0], {"ten arms": {"BTS": np.array([[1.0, 3.0], [2.0, 4.0]])}}, columns=1)
     >>> [ax.get_title() for ax in figure.axes]
     ['ten arms']
@@ -222,16 +197,9 @@ def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int 
 def forest(tables: dict[str, pd.DataFrame], xlabel: str, columns: int = 3, height: float = 2.5) -> Figure:
     """Intervals of ratios, one panel per setting and one line per rival, with a mark at 1; returns the figure.
 
-    Parameters
-    ----------
-    tables : dict title -> DataFrame
-        Columns a (the rival), ratio_estimate, ratio_low, ratio_high, as made by `statistics.table`.
-    xlabel : str
-    columns, height
-        As in `panels`.
+    `tables` maps titles to DataFrames with columns a (the rival), ratio_estimate, ratio_low and ratio_high, as made by
+    `statistics.table`.
 
-    Examples
-    --------
     >>> table = pd.DataFrame({"a": ["BTS"], "ratio_estimate": [2.0], "ratio_low": [1.5], "ratio_high": [2.5]})
     >>> figure = cb.figures.forest({"ten arms": table}, "mean regret over that of ω-UCB", columns=1)
     >>> plt.close(figure)
@@ -251,17 +219,10 @@ def forest(tables: dict[str, pd.DataFrame], xlabel: str, columns: int = 3, heigh
 
 
 def matrix(ax: Axes, shares: ArrayLike, labels: Sequence[str], title: str) -> None:
-    """Head-to-head matrix: how often the row's policy beats the column's, in per cent.
+    """Head-to-head matrix: how often the row's policy beats the column's, in per cent; the diagonal is left blank.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    shares : array_like of shape (policy, policy)
-        In [0, 1], as made by `statistics.wins`; the diagonal is left blank.
-    labels : sequence of str
+    `shares`, of shape (policy, policy), are in [0, 1], as made by `statistics.wins`.
 
-    Examples
-    --------
     >>> ax = Figure().add_subplot()
     >>> cb.figures.matrix(ax, [[0.5, 0.9], [0.1, 0.5]], ["BTS", "m-UCB"], "row beats column, % of replications")
     >>> [text.get_text() for text in ax.texts]
@@ -289,16 +250,9 @@ def _heat_map(ax, table, title, rotation, size, **options):
 def landscape(ax: Axes, ratios: pd.DataFrame, unbeaten: pd.DataFrame, title: str) -> None:
     """Which policy for which problem: numbers in cells that darken from 1 to 100, a frame around the unbeaten.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    ratios : DataFrame of shape (family, policy)
-        Loss over that of the best policy of its row, 1 or more; NaN for a policy that does not play.
-    unbeaten : DataFrame of bool, of the same shape
-        Where to draw a frame.
+    `ratios`, of shape (family, policy), are losses over that of the best policy of the row, 1 or more; NaN for a policy
+    that does not play. `unbeaten`, of the same shape, says where to draw a frame.
 
-    Examples
-    --------
     >>> ratios = pd.DataFrame([[1.0, 31.4]], index=["ten arms"], columns=["BTS", "UCB1"])
     >>> ax = Figure().add_subplot()
     >>> cb.figures.landscape(ax, ratios, ratios == 1, "random costs")

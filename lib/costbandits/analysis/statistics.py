@@ -43,8 +43,8 @@ class Interval:
     def needed(self, n: int, border: float = 0.0) -> float:
         """About how many replications would move `border` out of the interval, which rests on n of them.
 
-        Infinite if the estimate is the border. Otherwise the estimate is taken for the truth, and the interval's length
-        is assumed to shrink like 1/sqrt(n).
+        Infinite if the estimate is the border. Else the estimate is taken for the truth, and the interval's length is
+        assumed to shrink like 1/sqrt(n).
         """
         gap, reach = abs(self.estimate - border), max(self.high - self.estimate, self.estimate - self.low)
         return float(n * (reach / gap) ** 2) if gap else np.inf
@@ -84,23 +84,11 @@ class Summary:
 class Comparison:
     """How policy a does against b, replication by replication; smaller values are better.
 
-    Attributes
-    ----------
-    a, b : str
-    replications : int
-    of_a, of_b : Summary
-        Their numbers are attributes, too, as the columns of `table` are called: `mean_a` is `of_a.mean`.
-    difference, ratio : Interval
-        Mean of a - b, and mean of a over mean of b; BCa bootstrap of the pairs.
-    median_difference : Interval
-        Median of a - b with its order-statistic interval.
-    improvement : Interval
-        P(a < b) + P(a = b) / 2, with Wilson's interval (conservative when there are ties).
-    p_value : float
-        Two-sided sign test of the pairs that differ; correct it for several comparisons with `holm`.
+    `difference` and `ratio` are the mean of a - b, and mean of a over mean of b (BCa bootstrap of the pairs).
+    `median_difference` is the median of a - b with its order-statistic interval. `improvement` is P(a < b) +
+    P(a = b) / 2 with Wilson's interval (conservative when there are ties). `p_value` is of the two-sided sign test of
+    the pairs that differ; correct it for several comparisons with `holm`.
 
-    Examples
-    --------
     >>> print(cb.statistics.compare(np.arange(100.0), np.arange(100.0) + 10, "mine", "theirs"))
     mean of mine over theirs: 0.832 [0.814, 0.847], smaller; mine wins 100% of 100 replications (ties half)
     """
@@ -126,36 +114,45 @@ class Comparison:
         """About how many replications would keep 0 out of the interval of `difference` (`Interval.needed`)."""
         return self.difference.needed(self.replications)
 
-    def __getattr__(self, name):
-        statistic, _, side = name.rpartition("_")
-        if statistic not in Summary.__dataclass_fields__ or side not in ("a", "b"):
-            raise AttributeError(f"a Comparison has no attribute {name!r}")
-        return getattr(getattr(self, f"of_{side}"), statistic)
+    # The chapter on ω-UCB still uses these four names; they go when it is rebuilt.
+    @property
+    def median_a(self) -> float:
+        """`of_a.median`."""
+        return self.of_a.median
+
+    @property
+    def median_b(self) -> float:
+        """`of_b.median`."""
+        return self.of_b.median
+
+    @property
+    def worst_share_a(self) -> float:
+        """`of_a.worst_share`."""
+        return self.of_a.worst_share
+
+    @property
+    def worst_share_b(self) -> float:
+        """`of_b.worst_share`."""
+        return self.of_b.worst_share
 
     def as_dict(self) -> dict:
         """Flat dict of all numbers, a row of `table`; intervals become three."""
-        row = {"a": self.a, "b": self.b, "replications": self.replications}
-        row |= {f"{name}_{side}": getattr(self, f"{name}_{side}") for name in vars(self.of_a) for side in "ab"}
-        for name in ("difference", "ratio", "median_difference", "improvement"):
-            row |= {f"{name}_{end}": value for end, value in vars(getattr(self, name)).items()}
-        row["p_value"] = self.p_value
-        return row | {name: row.pop(name) for name in ("worst_share_a", "worst_share_b")} | {"decisive": self.decisive}
+        a, b = vars(self.of_a), vars(self.of_b)
+        of_both = {f"{name}_{side}": of[name] for name in a for side, of in (("a", a), ("b", b))}
+        last = {name: of_both.pop(name) for name in ("worst_share_a", "worst_share_b")}
+        ends = {f"{name}_{end}": value for name in ("difference", "ratio", "median_difference", "improvement")
+                for end, value in vars(getattr(self, name)).items()}
+        return {"a": self.a, "b": self.b, "replications": self.replications, **of_both, **ends,
+                "p_value": self.p_value, **last, "decisive": self.decisive}
 
 
 def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None,
            confidence: float = 0.95) -> Comparison:
-    """Compare two policies of one study on the replications they share.
+    """Compare two policies of one study, by their labels, on the replications they share.
 
-    Parameters
-    ----------
-    runs : Runs or Reduced
-    a, b : str
-        Labels of policies.
-    values : array_like of shape (policy, replication), optional
-        What to compare, smaller being better; by default the final budgeted regret (of a Reduced: its "regret").
+    `values`, of shape (policy, replication), are what to compare, smaller being better; by default the final budgeted
+    regret (of a Reduced: its "regret").
 
-    Examples
-    --------
     >>> runs = cb.simulate({"m": cb.MUCB(), "c": cb.CUCB()}, cb.instances.bernoulli(3), cb.Budget(20), replications=9)
     >>> cb.paired(runs, "m", "c").replications
     9
@@ -174,38 +171,27 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
 def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: float = 0.95) -> Comparison:
     """Compare two paired samples, smaller values being better.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (replication,)
-        At least two replications, without NaN, in any unit. A pair ties if it differs by 1e-12 of the larger or less.
-    a, b : str
-        What to call them.
+    The samples x and y, called a and b, have shape (replication,), two or more, and any unit. A pair ties if it differs
+    by 1e-12 of the larger or less. As in all functions of samples here, ValueError says if samples differ in length,
+    are too short or hold NaN.
 
-    Raises
-    ------
-    ValueError
-        If the samples differ in length, are too short or hold NaN. So do all functions of samples here.
-
-    Examples
-    --------
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
     -1 [-2.8, 0.8] 0.7 [0.299, 0.927] 0.625
     """
     (x, y), confidence = _samples({"x": x, "y": y}), _level(confidence)
     d = _difference(x, y)
+    improvement, p_value, _ = _who_wins(d, confidence)
+    return Comparison(a, b, len(d), Summary.of(x), Summary.of(y), mean(d, confidence), mean_ratio(x, y, confidence),
+                      median(d, confidence), improvement, p_value)
+
+
+def _who_wins(d, confidence):
+    """Of paired differences: P(d < 0) + P(d = 0) / 2, the p-value of the sign test, and how many are 0."""
     wins, losses = int((d < 0).sum()), int((d > 0).sum())
-    return Comparison(
-        a, b, len(d), Summary.of(x), Summary.of(y),
-        difference=mean(d, confidence),
-        ratio=mean_ratio(x, y, confidence),
-        median_difference=median(d, confidence),
-        improvement=share((wins + (len(d) - wins - losses) / 2), len(d), confidence),
-        p_value=_sign_test(wins, losses))
-
-
-def _sign_test(wins, losses):
-    return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    ties = len(d) - wins - losses
+    p_value = float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return share(wins + ties / 2, len(d), confidence), p_value, ties
 
 
 def _sample(name, x, least=2):
@@ -232,8 +218,6 @@ def _level(value, name="confidence"):
 def resamples(n: int) -> np.ndarray:
     """How often each of n observations stands in each bootstrap resample, over n; shape (resample, n).
 
-    Examples
-    --------
     >>> cb.statistics.resamples(3).shape
     (4999, 3)
     """
@@ -351,14 +335,8 @@ def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval
 class Extreme(Interval):
     """The largest of several ratios, with an interval valid for all of them together.
 
-    Attributes
-    ----------
-    rival, far : str
-        The rival with the largest ratio, and the one whose interval reaches highest and so gives the upper end.
-    replications : int
-        The fewest among those of the ratios that give the estimate and the ends.
-    pairs : dict label -> (Interval, int)
-        Each ratio with its interval and its replications.
+    `rival` has the largest ratio; the interval of `far` reaches highest and so gives the upper end. `replications` are
+    the fewest among those of the ratios that give estimate and ends. `pairs` has each ratio with its replications.
     """
 
     rival: str
@@ -381,18 +359,9 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
                   ratio: Callable[[ArrayLike, ArrayLike, float], Interval] = mean_ratio) -> Extreme:
     """The largest ratio of x to one of several rivals: over the least favourable rival, when x should be small.
 
-    Each pair is compared on the replications both have (the first ones), at a Bonferroni-corrected level.
+    Each pair is compared on the replications both have (the first ones), at a Bonferroni-corrected level, by
+    `mean_ratio` or `median_ratio`.
 
-    Parameters
-    ----------
-    x : array_like of shape (replication,)
-    rivals : dict label -> array_like of shape (replication,)
-    confidence : float
-    ratio : callable (x, y, confidence) -> Interval
-        `mean_ratio` or `median_ratio`.
-
-    Examples
-    --------
     >>> largest = cb.statistics.extreme_ratio([1.0, 2.0, 4.0], {"BTS": [2.0, 4.0, 8.0], "m-UCB": [3.0, 6.0, 12.0]})
     >>> print(largest, largest.rival)
     0.5 [0.5, 0.5] BTS
@@ -401,23 +370,18 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
     level = 1 - (1 - _level(confidence)) / len(rivals)
     sizes = {label: min(len(x), len(y)) for label, y in rivals.items()}
     pairs = {label: (ratio(x[:n], rivals[label][:n], level), n) for label, n in sizes.items()}
-    decide = [max(pairs, key=lambda label: getattr(pairs[label][0], which)) for which in ("estimate", "low", "high")]
-    ends = (getattr(pairs[label][0], which) for label, which in zip(decide, ("estimate", "low", "high"), strict=True))
-    return Extreme(*ends, decide[0], decide[2], min(sizes[label] for label in decide), pairs)
+    ends = [{label: getattr(pair, end) for label, (pair, _) in pairs.items()} for end in ("estimate", "low", "high")]
+    rival, low, far = (max(values, key=values.get) for values in ends)
+    return Extreme(ends[0][rival], ends[1][low], ends[2][far], rival, far, min(sizes[rival], sizes[low], sizes[far]),
+                   pairs)
 
 
 def typical_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Geometric mean over families of instances of mean of x over mean of y, with its BCa bootstrap interval.
 
-    Each family counts alike, whatever its unit; a resample takes the same replications from all of them.
+    x and y have shape (family, replication). Each family counts alike, whatever its unit; a resample takes the same
+    replications from all of them.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (family, replication)
-    confidence : float
-
-    Examples
-    --------
     >>> print(cb.statistics.typical_ratio([[1.0, 2.0, 4.0], [8.0, 9.0, 9.0]], [[2.0, 4.0, 8.0], [2.0, 2.0, 2.0]]))
     1.47 [1.41, 1.5]
     """
@@ -464,17 +428,8 @@ def median(x: ArrayLike, confidence: float = 0.95) -> Interval:
 
 
 def share(successes: float, n: int, confidence: float = 0.95) -> Interval:
-    """Share of successes among n trials with Wilson's interval.
+    """Share of successes among n trials with Wilson's interval; a tie may count half.
 
-    Parameters
-    ----------
-    successes : float
-        0 to n; a tie may count half.
-    n : int
-        Trials, above 0.
-
-    Examples
-    --------
     >>> print(cb.statistics.share(8, 10))
     0.8 [0.49, 0.943]
     """
@@ -486,16 +441,10 @@ def share(successes: float, n: int, confidence: float = 0.95) -> Interval:
 
 
 def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
-    """Share of the variance that comes from the largest values; 0 where all values are equal.
+    """Share of the variance that comes from the largest values, `worst` of the runs; 0 where all values are equal.
 
-    Parameters
-    ----------
-    x : array_like of shape (replication,)
-    worst : float in (0, 1)
-        Which share of the runs counts as worst, at least one run.
+    At least one run counts as worst. x has shape (replication,).
 
-    Examples
-    --------
     >>> round(cb.statistics.worst_share([0.0] * 99 + [1.0]), 2)
     0.99
     """
@@ -520,16 +469,11 @@ def holm(p_values: ArrayLike) -> np.ndarray:
 
 
 def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confidence: float = 0.95) -> pd.DataFrame:
-    """Paired comparisons as a DataFrame, one row per pair, with Holm's correction over all rows (`p_holm`).
+    """Paired comparisons as a DataFrame, one row per pair of labels, with Holm's correction over all rows (`p_holm`).
 
-    Parameters
-    ----------
-    values : dict label -> array_like of shape (replication,)
-        Arrays may differ in length; each pair is compared on the replications both have (the first ones).
-    pairs : iterable of (label, label), at least one
+    The samples, of shape (replication,), may differ in length; each pair is compared on the replications both have (the
+    first ones).
 
-    Examples
-    --------
     >>> rows = cb.statistics.table({"BTS": [1.0, 2.0, 4.0], "m-UCB": [2.0, 4.0, 9.0]}, [("BTS", "m-UCB")])
     >>> rows[["a", "b", "mean_a", "mean_b", "p_holm"]].round(2).values.tolist()
     [['BTS', 'm-UCB', 2.33, 5.0, 0.25]]
@@ -537,18 +481,14 @@ def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confid
     pairs = list(pairs)
     require(len(pairs) > 0 and all(label in values for pair in pairs for label in pair), "pairs", pairs,
             f"must be one or more pairs among {list(values)}")
-    rows = []
-    for a, b in pairs:
-        n = min(len(values[a]), len(values[b]))
-        rows.append(compare(values[a][:n], values[b][:n], a, b, confidence).as_dict())
-    rows = pd.DataFrame(rows)
+    lengths = [min(len(values[a]), len(values[b])) for a, b in pairs]
+    rows = pd.DataFrame([compare(values[a][:n], values[b][:n], a, b, confidence).as_dict()
+                         for (a, b), n in zip(pairs, lengths, strict=True)])
     return rows.assign(p_holm=holm(rows.p_value))
 
 
 def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
-    """`table` of all pairs of policies, one row per pair, in the order of the labels.
-
-    Parameters as in `table`.
+    """`table` of all pairs of policies, in the order of the labels.
 
     >>> rows = cb.statistics.dominance({"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [3.0, 3.0]})
     >>> [*zip(rows.a, rows.b)]
@@ -576,72 +516,46 @@ def _together(values):
 
 
 def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
-    """All pairs of policies, compared by who wins a replication and by who has the smaller mean.
+    """All pairs of policies, a row each, compared by who wins a replication and by who has the smaller mean.
 
-    Either question has p-values of its own, corrected by Holm's method over all pairs: the sign test of the
-    replications that differ (`p_wins`), and the level at which the BCa interval of the paired difference of means ends
-    at 0 (`p_mean`). One set of resamples serves all pairs. Values tie where they differ by 1e-12 of the larger or less.
+    `values`, two or more samples of equal length, are smaller where better, and tie where they differ by 1e-12 of the
+    larger or less. `wins` is P(a < b) + P(a = b) / 2 with Wilson's interval (`wins_low`, `wins_high`), `difference` the
+    mean of a less that of b with its BCa interval; `confidence` is of each interval by itself. Either question has
+    p-values of its own, corrected by Holm's method over all pairs (`p_wins_holm`, `p_mean_holm`): the sign test of the
+    replications that differ (`p_wins`), and the level at which the BCa interval ends at 0 (`p_mean`).
 
-    Parameters
-    ----------
-    values : dict label -> array_like of shape (replication,)
-        Two or more, of equal length; smaller is better.
-    confidence : float
-        Of each interval by itself.
-
-    Returns
-    -------
-    DataFrame, one row per pair
-        a, b, replications, ties; wins, wins_low, wins_high: P(a < b) + P(a = b) / 2 with Wilson's interval; difference,
-        difference_low, difference_high: mean of a less mean of b; p_wins, p_mean, p_wins_holm, p_mean_holm.
-
-    Examples
-    --------
     >>> pairs = cb.statistics.tournament({"a": [1.0, 2.0, 3.0, 4.0, 9.0], "b": [2.0, 2.0, 5.0, 8.0, 7.0]})
     >>> pairs[["a", "b", "ties", "wins", "difference", "p_wins"]].values.tolist()
     [['a', 'b', 1, 0.7, -1.0, 0.625]]
     """
     x, confidence = _together(values), _level(confidence)
     require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
-    rows = [{"a": a, "b": b, **_duel(_difference(x[i], x[j]), confidence)}
-            for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
-    rows = pd.DataFrame(rows)
+    rows = pd.DataFrame([{"a": a, "b": b, **_duel(_difference(x[i], x[j]), confidence)}
+                         for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)])
     return rows.assign(p_wins_holm=holm(rows.p_wins), p_mean_holm=holm(rows.p_mean))
 
 
 def _duel(d, confidence):
     """The row of `tournament` for the differences d of one pair, shape (replication,)."""
-    won, lost = int((d < 0).sum()), int((d > 0).sum())
-    ties, always = len(d) - won - lost, np.ptp(d) <= 1e-9 * np.abs(d).max()      # the same difference but for rounding
-    parts = {"wins": share(won + ties / 2, len(d), confidence),
-             "difference": Interval(*[d.mean()] * 3) if always else mean(d, confidence)}
-    ends = {f"{name}{end}": value for name, part in parts.items()
-            for end, value in zip(("", "_low", "_high"), vars(part).values(), strict=True)}
-    return {"replications": len(d), "ties": ties, **ends,
-            "p_wins": _sign_test(won, lost),
-            "p_mean": float(not d.any()) if always else _p_value(*(each[..., 0] for each in _means([d])))}
+    wins, p_wins, ties = _who_wins(d, confidence)
+    if np.ptp(d) <= 1e-9 * np.abs(d).max():      # the same difference but for rounding
+        difference, p_mean = Interval(*[d.mean()] * 3), float(not d.any())
+    else:
+        difference, p_mean = mean(d, confidence), _p_value(*(each[..., 0] for each in _means([d])))
+    return {"replications": len(d), "ties": ties,
+            "wins": wins.estimate, "wins_low": wins.low, "wins_high": wins.high,
+            "difference": difference.estimate, "difference_low": difference.low, "difference_high": difference.high,
+            "p_wins": p_wins, "p_mean": p_mean}
 
 
 def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     """How each policy ends, and how many of the others are better beyond doubt.
 
-    Parameters
-    ----------
-    values : dict label -> array_like of shape (replication,)
-    pairs : DataFrame
-        `tournament(values)`.
-    level : float in (0, 1)
-        Of all pairs together. A policy that no other beats has a count of 0. By wins there may be no such policy: a can
-        beat b, b beat c, and c beat a.
+    `pairs` is `tournament(values)`, and `level` is of all pairs together. A row has mean, median, p95, p99 and worst,
+    and how many policies have a significantly smaller mean (`better_mean`), or win significantly more than half of the
+    replications against it (`better_wins`): 0 if no other beats it. By wins there may be no such policy: a can beat b,
+    b beat c, and c beat a.
 
-    Returns
-    -------
-    DataFrame, one row per policy
-        mean, median, p95, p99, worst; better_mean, better_wins: how many policies have a significantly smaller mean, or
-        win significantly more than half of the replications against it.
-
-    Examples
-    --------
     >>> values = {"good": np.arange(20.0), "bad": np.arange(20.0) + 1}
     >>> cb.statistics.standings(values, cb.statistics.tournament(values)).better_mean.to_dict()
     {'good': 0, 'bad': 1}
@@ -659,16 +573,9 @@ def growth_ratio(x: ArrayLike, values: ArrayLike, split: tuple[float, float, flo
                  confidence: float = 0.95) -> Interval:
     """Growth of the mean after `split` over its growth before, per unit of log x: 1 is a straight line, more is convex.
 
-    Parameters
-    ----------
-    x : array_like of shape (C,)
-        Increasing and positive, such as shares of the budget.
-    values : array_like of shape (replication, C)
-    split : (start, middle, end)
-        Values of x; the nearest checkpoints are used.
+    x, of shape (C,), increases and is positive, such as shares of the budget; `values` have shape (replication, C).
+    `split` is (start, middle, end), values of x of which the nearest checkpoints are used.
 
-    Examples
-    --------
     >>> x = np.array([0.01, 0.1, 1.0])
     >>> print(cb.statistics.growth_ratio(x, [x, 2 * x], split=(0.01, 0.1, 1)))
     10 [10, 10]
@@ -680,17 +587,10 @@ def growth_ratio(x: ArrayLike, values: ArrayLike, split: tuple[float, float, flo
 
 
 def log_slope(x: ArrayLike, values: ArrayLike, ends: tuple[float, float], confidence: float = 0.95) -> Interval:
-    """Slope of the logarithm of the mean over the logarithm of x between two checkpoints.
+    """Slope of the logarithm of the mean over that of x, between the checkpoints nearest to `ends`, two values of x.
 
-    Parameters
-    ----------
-    x, values, confidence
-        As in `growth_ratio`.
-    ends : (start, end)
-        Values of x; the nearest checkpoints are used.
+    x and `values` are as in `growth_ratio`.
 
-    Examples
-    --------
     >>> x = np.array([0.01, 0.1, 1.0])
     >>> print(cb.statistics.log_slope(x, [x**0.5, 2 * x**0.5], ends=(0.01, 1)))
     0.5 [0.5, 0.5]
@@ -719,16 +619,8 @@ def _increases(x):
 def crossing(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
     """Where the curve a, below b at first, rises above it for good, interpolated over log x; in units of x.
 
-    It is inf if a ends below b, and 0 if a is above throughout.
+    It is inf if a ends below b, and 0 if a is above throughout. All have shape (C,); x increases and is positive.
 
-    Parameters
-    ----------
-    x : array_like of shape (C,)
-        Increasing and positive.
-    a, b : array_like of shape (C,)
-
-    Examples
-    --------
     >>> round(cb.statistics.crossing([1, 10, 100], [0, 1, 2], [0.5, 0.5, 0.5]), 3)
     3.162
     """

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costbandits.analysis import cell as notebook_cell
-from costbandits.analysis import ledger
+from compendium import cells, ledger
 from costbandits.analysis.statistics import Extreme, Interval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -247,7 +246,7 @@ def test_a_cell_that_is_run_again_judges_again(claims, monkeypatch):
     book = ledger.Ledger({"X1": claims["X1"]}, "paper")
 
     def judge(cell, turn, value):
-        monkeypatch.setattr(notebook_cell, "executing", lambda: (cell, turn))
+        monkeypatch.setattr(cells, "executing", lambda: (cell, turn))
         book.judge("X1", "a", value, 5)
 
     judge("here", 1, 0.5)

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from ..checks import count, require
-from . import cell as notebook_cell
-from .statistics import Interval
+from costbandits.analysis.statistics import Interval
+from costbandits.checks import count, require
+
+from . import cells
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 UNTESTABLE = "cannot be tested"
@@ -31,37 +32,21 @@ DECISIVE = re.compile(r"about [\d,]+ replications would decide")    # how a note
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of a paper.
+    """One claim of a paper: what is claimed, in our words, at which place, and the statistic that is measured.
 
-    Attributes
-    ----------
-    id, claim, place, statistic : str
-        What is claimed, in our words, where, and what is measured.
-    region : (low, high)
-        Values of the statistic for which the claim holds; the ends belong to it.
-    primary : str
-        The reading that decides.
-    others : dict name -> what is different about another reading
-    repairs : tuple of str
-        Those of `others` that change what the paper says, and so are no readings of it.
-    ours : bool
-        Whether it is a question of our own, which no paper claims an answer to.
-    history : tuple of str
-        What was added or changed after a first look at results, and why; the oldest first.
-    second_check : (kind, where) or None
-        What supports the verdict besides the judged numbers. "counterexample": an instance worked out exactly,
-        without playing. "implementation": a second one, which shares no code with what gave the number. Where: the
-        test. Or "none", and what would have to be written.
+    The claim holds for values of the statistic in `region`, [low, high]. The reading `primary` decides; `others` says
+    by name what is different about other readings. Those of them that change what the paper says, and so are no
+    readings of it, are `repairs`. A claim is `ours` if no paper claims an answer. `history` tells what was added or
+    changed after a first look at results, and why; the oldest first.
 
-    Raises
-    ------
-    ValueError
-        If the region is none, or if other readings and repairs are not named as above.
+    `second_check` is (kind, where): what supports the verdict besides the judged numbers, and the test that has it. A
+    "counterexample" is an instance worked out exactly, without playing; an "implementation" a second one, which shares
+    no code with what gave the number. With "none" stands what would have to be written.
 
-    Examples
-    --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
-    >>> claim.verdict(cb.statistics.Interval(0.8, 0.7, 1.1))
+    ValueError says if the region is none, or if other readings and repairs are not named as above.
+
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
+    >>> claim.verdict(Interval(0.8, 0.7, 1.1))
     'undecided'
     """
 
@@ -78,10 +63,13 @@ class Claim:
     second_check: tuple[str, str] | None = None
 
     def __post_init__(self):
-        low, high = _region(self.region)
+        others, repairs = self.others, self.repairs
+        try:
+            low, high = map(float, self.region)
+        except (TypeError, ValueError):
+            low, high = np.nan, np.nan
         require(low <= high, f"region of claim {self.id}", self.region, "must be [low, high]")
         object.__setattr__(self, "region", (low, high))
-        others, repairs = self.others, self.repairs
         require(isinstance(others, dict) and "primary" not in others, f"others of claim {self.id}", others,
                 "must be other readings by their names, none of them 'primary'")
         require(isinstance(repairs, list | tuple) and set(repairs) <= set(others), f"repairs of claim {self.id}",
@@ -136,20 +124,15 @@ def read_yaml(path: str | os.PathLike, name: str | None = None) -> object:
 
 
 def load(path: str | os.PathLike) -> dict[str, Claim]:
-    """Read claims, by their ids, from a YAML file.
+    """Claims by their ids, from a YAML file.
 
-    Raises
-    ------
-    ValueError
-        If a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
+    ValueError says if a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "claims.yaml"
     ...     _ = path.write_text("X1: {claim: c, place: p, statistic: s, region: [0, 1], primary: means}")
-    ...     cb.ledger.load(path)["X1"].region
+    ...     load(path)["X1"].region
     (0.0, 1.0)
     """
     raw = read_yaml(path)
@@ -179,28 +162,12 @@ def _second_check(id, entry):
     return check["kind"], check["where"]
 
 
-def _region(ends):
-    try:
-        low, high = map(float, ends)
-    except (TypeError, ValueError):
-        return np.nan, np.nan
-    return low, high
-
-
 class Ledger:
-    """Rows of one notebook: each claim, case by case and reading by reading.
+    """Rows of one notebook: each claim, case by case and reading by reading; `scale` is the profile that was played.
 
-    Parameters
-    ----------
-    claims : dict id -> Claim
-    scale : str
-        The profile whose runs are judged.
-
-    Examples
-    --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
-    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
-    >>> ledger.judge("X1", "ten arms", cb.statistics.Interval(0.8, 0.7, 0.9), 1000)
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio of regrets", (0.0, 1.0), "means", others={})
+    >>> ledger = Ledger({"X1": claim}, "quick")
+    >>> ledger.judge("X1", "ten arms", Interval(0.8, 0.7, 0.9), 1000)
     'reproduced'
     >>> ledger.frame()[["id", "case", "verdict"]].values.tolist()
     [['X1', 'ten arms', 'reproduced']]
@@ -246,7 +213,7 @@ class Ledger:
         return self.claims[id]
 
     def _add(self, claim, case, reading, interval, replications, result, note):
-        question, (cell, turn) = (claim.id, case, reading), notebook_cell.executing()
+        question, (cell, turn) = (claim.id, case, reading), cells.executing()
         before, at = self._judged.get(question, ("", None))
         # Whoever runs a cell of a notebook again wants its rows again, in their place.
         require(question not in self._judged or (before == cell != "" and at != turn), "question", question,
@@ -273,7 +240,7 @@ def read(path: str | os.PathLike) -> pd.DataFrame:
     """The rows of a ledger's file, texts as texts; column `cell` is "" where an older file has none.
 
     >>> import io
-    >>> cb.ledger.read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
+    >>> read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
     [['X1', 0.8, '', '']]
     """
     rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
@@ -285,20 +252,12 @@ def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
 
     Columns are id, claim, standing, verdict (the words) and cases. A case that another reading leaves aside keeps its
     primary verdict under that reading. A repair changes no verdict; the words say if the claim holds when repaired.
+    The claims say which readings are repairs, and which questions are ours. Rows of others are left out.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As made by `Ledger.frame`, or read.
-    claims : dict id -> Claim
-        They say which readings are repairs, and which questions are ours. Rows of others are left out.
-
-    Examples
-    --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, 1.0), "means", {"medians": "of runs"})
-    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, 1.0), "means", {"medians": "of runs"})
+    >>> ledger = Ledger({"X1": claim}, "quick")
     >>> verdicts = [ledger.judge("X1", "ten arms", *each) for each in ((1.2, 1000), (0.8, 1000, "medians"))]
-    >>> cb.ledger.summary(ledger.frame(), {"X1": claim}).verdict.item()
+    >>> summary(ledger.frame(), {"X1": claim}).verdict.item()
     'reproduced only under reading medians (contradicted otherwise)'
     """
     lines = []
@@ -317,18 +276,12 @@ def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
 def records(rows: pd.DataFrame, claims: dict[str, Claim]) -> list[dict]:
     """Each claim with all that is known of it, as plain lists and dicts for a file of JSON, which has no infinity.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As made by `Ledger.frame`, with columns `notebook` and `deep` (the verdict of more runs, or "").
-    claims : dict id -> Claim
+    The rows have columns `notebook` and `deep` (the verdict of more runs, or "") besides those of `Ledger.frame`.
 
-    Examples
-    --------
-    >>> claim = cb.ledger.Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, float("inf")), "means", others={})
-    >>> ledger = cb.ledger.Ledger({"X1": claim}, "quick")
+    >>> claim = Claim("X1", "a beats b", "Figure 1", "ratio", (0.0, float("inf")), "means", others={})
+    >>> ledger = Ledger({"X1": claim}, "quick")
     >>> _ = ledger.judge("X1", "ten arms", 0.8, 1000)
-    >>> made = cb.ledger.records(ledger.frame().assign(notebook="x", deep=""), {"X1": claim})
+    >>> made = records(ledger.frame().assign(notebook="x", deep=""), {"X1": claim})
     >>> made[0]["region"], made[0]["standing"], made[0]["rows"][0]["verdict"]
     ([0.0, 'inf'], 'reproduced', 'reproduced')
     """
@@ -372,7 +325,7 @@ def _words(result, others, repairs):
 def overall(verdicts: Iterable[str]) -> str:
     """The verdict of a claim made for several cases: one contradiction refutes it, one open case leaves it open.
 
-    >>> cb.ledger.overall(["reproduced", "undecided", "reproduced"])
+    >>> overall(["reproduced", "undecided", "reproduced"])
     'undecided'
     """
     found = set(verdicts)
