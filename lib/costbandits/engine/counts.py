@@ -25,6 +25,7 @@ import numba as nb
 import numpy as np
 
 from .keyed import below, bits, uniform
+from .numerics import excess
 
 U = np.uint64
 _LOW, _HALF = U(0xFFFFFFFF), U(32)
@@ -113,16 +114,12 @@ def _quotient(a, b, total):
 
 @nb.njit(error_model="numpy")
 def _product(N, p):
-    """The number N p, as a whole number and a fraction: Dekker's product, for which factors are cut in halves."""
+    """The number N p, as a whole number and a fraction."""
     large = float(N)
     small = float(N - np.int64(large))
     high = large * p
-    cut, cut_p = 134217729.0 * large, 134217729.0 * p
-    upper, upper_p = cut - (cut - large), cut_p - (cut_p - p)
-    lower, lower_p = large - upper, p - upper_p
-    error = ((upper * upper_p - high) + upper * lower_p + lower * upper_p) + lower * lower_p
     base = np.int64(high)
-    return _carry(base, (high - float(base)) + (error + small * p))
+    return _carry(base, (high - float(base)) + (excess(large, p, high) + small * p))
 
 
 @nb.njit(error_model="numpy")
