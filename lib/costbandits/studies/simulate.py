@@ -97,13 +97,10 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     _require_game(bandits, stop)
     fractions = _fractions(checkpoints)
     ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
-    _require_options(n_jobs, max_rounds, reduce)
+    _require_options(n_jobs, max_rounds, reduce, progress, store)
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, max_rounds and int(max_rounds),
                   reduce, flag("shuffle", shuffle), flag("fast", fast), first=ids[0])
     study = replace(study, arms=study.example().K)
-    require(store is None or (isinstance(store, str | os.PathLike) and str(store) not in ("", ":memory:")), "store",
-            store, "must be the path of a file")
-    require(isinstance(progress, bool | str), "progress", progress, "must be True, False or a label")
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         pieces = list(_collect(study, ids, n_jobs, filed, steps))
@@ -195,7 +192,10 @@ def _require_game(bandits, stop):
             takes_one(name, given, argument)
 
 
-def _require_options(n_jobs, max_rounds, reduce):
+def _require_options(n_jobs, max_rounds, reduce, progress, store):
+    require(store is None or (isinstance(store, str | os.PathLike) and str(store) not in ("", ":memory:")), "store",
+            store, "must be the path of a file")
+    require(isinstance(progress, bool | str), "progress", progress, "must be True, False or a label")
     if max_rounds is not None:
         require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")

@@ -31,17 +31,10 @@ class StoreError(RuntimeError):
 
 
 class Store:
-    """A mapping from a digest to a dict of arrays.
+    """A mapping from a digest to a dict of arrays, in the file `path`, which is made with its folder if absent.
 
-    `path` is the file, made with its folder if absent.
+    Raises StoreError if the file is damaged, is not a store or cannot be written. Nothing is overwritten.
 
-    Raises
-    ------
-    StoreError
-        If the file is damaged, is not a store or cannot be written. Nothing is overwritten.
-
-    Examples
-    --------
     >>> with Store(":memory:") as store:
     ...     store.put([(b"key", {"regret": np.arange(3)})])
     ...     store.get(b"key"), store.get(b"another"), len(store)
@@ -69,7 +62,8 @@ class Store:
         self._db.execute("PRAGMA synchronous=NORMAL")
         if not pages:
             # A file of ours says so from its first page on: one that is empty and has pages is another program's.
-            with self._transaction():
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
                 self._db.execute(f"PRAGMA application_id={APPLICATION}")
                 self._db.execute(f"PRAGMA user_version={FORMAT}")
                 self._db.execute("CREATE TABLE IF NOT EXISTS results "
@@ -77,17 +71,6 @@ class Store:
         # Of two processes that make the file at once one is refused this; it finds what the other has set.
         with contextlib.suppress(sqlite3.OperationalError):
             self._db.execute("PRAGMA journal_mode=WAL")
-
-    @contextlib.contextmanager
-    def _transaction(self):
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
 
     @contextlib.contextmanager
     def _clear_errors(self):
@@ -123,8 +106,10 @@ class Store:
 
     def put(self, items: Iterable[tuple[bytes, dict[str, np.ndarray]]]) -> None:
         """File results, all or none: pairs (key, dict of arrays)."""
-        rows = [(key, payload, _checksum(key, payload)) for key, payload in ((k, _pack(v)) for k, v in items)]
-        with self._clear_errors(), self._transaction():
+        packed = [(key, _pack(arrays)) for key, arrays in items]
+        rows = [(key, payload, _checksum(key, payload)) for key, payload in packed]
+        with self._clear_errors(), self._db:        # all that follows is rolled back if one of it fails
+            self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
 
     def __len__(self):
