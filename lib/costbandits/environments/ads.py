@@ -120,15 +120,11 @@ def find(path: str | os.PathLike | None = None) -> Path:
     Traceback (most recent call last):
     FileNotFoundError: ...
     """
-    if path is not None:
-        require(isinstance(path, str | os.PathLike) and os.fspath(path) != "", "path", path,
-                f"must be the path of {FILE}, or None to look for it")
-        place, origin = Path(path), "given as path"
-    elif os.environ.get(VARIABLE):
-        place, origin = Path(os.environ[VARIABLE]), f"named by {VARIABLE}"
-    else:
-        place, origin = _data_folder() / FILE, "the default place"
-    place = place.expanduser()
+    require(path is None or (isinstance(path, str | os.PathLike) and os.fspath(path) != ""), "path", path,
+            f"must be the path of {FILE}, or None to look for it")
+    places = {"given as path": path, f"named by {VARIABLE}": os.environ.get(VARIABLE),
+              "the default place": _data_folder() / FILE}
+    origin, place = next((origin, Path(place).expanduser()) for origin, place in places.items() if place)
     require(not place.is_dir(), "ads file", str(place), f"is a folder ({origin}); must be the file {FILE}")
     if not place.is_file():
         raise FileNotFoundError(f"ads file {str(place)!r} ({origin}) does not exist. {HOW_TO_GET}")
@@ -254,6 +250,9 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
              checksum: str = CHECKSUM, conversions: str = "total") -> list[Setting]:
     """The bandit settings of the ad data (Heyden et al., section 5.1), in the order and by the rules stated above.
 
+    >>> settings(standin=True)[0]
+    Setting('916_30-34_F_standin', K=7, standin=True)
+
     Parameters
     ----------
     rows : {"first761", "all"}
@@ -265,11 +264,6 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
         biased to 1 and rewards to both ends of [0, 1], as the paper describes them; no file is read.
     conversions : {"total", "approved"}
         What counts as a reward: every conversion, or purchases alone. A stand-in knows the former alone.
-
-    Examples
-    --------
-    >>> settings(standin=True)[0]
-    Setting('916_30-34_F_standin', K=7, standin=True)
     """
     if flag("standin", standin):
         _check_choices(rows, conversions)

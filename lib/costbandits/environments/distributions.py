@@ -14,8 +14,6 @@ import numpy as np
 
 from ..checks import FINITE, number, numbers, positive, require
 
-LAW = ("mean", "variance", "support", "sample")
-
 
 class Distribution:
     """Base of all laws; a law of your own needs these three attributes and `sample`.
@@ -253,7 +251,7 @@ def check_law(name: str, law: Distribution) -> None:
 
     >>> check_law("costs[0]", Beta(1, 2))
     """
-    lacks = [part for part in LAW if not hasattr(law, part)]
+    lacks = [part for part in ("mean", "variance", "support", "sample") if not hasattr(law, part)]
     lacks += ["sample"] * (getattr(type(law), "sample", None) is Distribution.sample)
     require(not isinstance(law, type), name, law, "must be a distribution, not its class: call it")
     require(not lacks, name, law, "must be a distribution, with mean, variance, support = (low, high) and "

@@ -30,7 +30,7 @@ class StoreError(RuntimeError):
     """
 
 
-class Store:
+class Store(contextlib.AbstractContextManager):
     """A mapping from a digest to a dict of arrays, in the file `path`, which is made with its folder if absent.
 
     Raises StoreError if the file is damaged, is not a store or cannot be written. Nothing is overwritten.
@@ -77,7 +77,9 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "full" in str(error) or ("disk I/O" in str(error) and self._nearly_full()):
+            # SQLite calls it an I/O error when its index of the log finds no room.
+            if "full" in str(error) or (
+                    "disk I/O" in str(error) and shutil.disk_usage(self.path.parent).free < NEARLY_FULL):
                 raise OSError(errno.ENOSPC, f"no space left to store finished replications ({error}); those stored "
                                             "before are safe, free some space and run again", str(self.path)) from error
             raise StoreError(f"store {self.path}: cannot be used ({error})") from error
@@ -86,12 +88,6 @@ class Store:
                              "Move it away to compute its results anew.") from error
         except OSError as error:
             raise StoreError(f"store {self.path}: cannot be written ({error.strerror})") from error
-
-    def _nearly_full(self):
-        # SQLite calls it an I/O error when its index of the log finds no room.
-        with contextlib.suppress(OSError):
-            return shutil.disk_usage(self.path.parent).free < NEARLY_FULL
-        return False        # pragma: no cover - a system that does not tell
 
     def get(self, key: bytes) -> dict[str, np.ndarray] | None:
         """The arrays filed under `key`, or None."""
@@ -118,9 +114,6 @@ class Store:
     def close(self) -> None:
         """Close the file; everything that was put is in it."""
         self._db.close()
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.close()
