@@ -1,5 +1,6 @@
 """Error messages for invalid arguments: what is wrong, and what is allowed."""
 
+import functools
 import math
 import os
 import sys
@@ -65,6 +66,10 @@ def number(name, value, low=-math.inf, high=math.inf, allowed="must be a finite 
     return float(value)
 
 
+positive = functools.partial(number, allowed="must be a finite number above 0", above=0)
+share = functools.partial(number, low=0, allowed="must be a number in [0, 1)", below=1)
+
+
 def numbers(name, values, low=-FINITE, high=FINITE, allowed="must be finite numbers", above=None, shape=None):
     """Finite numbers in [low, high] and above `above`, as float array; a letter in `shape` is any size of 1 or more."""
     array = floats(values)
@@ -91,16 +96,6 @@ def floats(values):
     except (TypeError, ValueError, OverflowError):
         return None
     return array.astype(float, copy=False) if array.dtype.kind in "iuf" or array.size == 0 else None
-
-
-def positive(name, value):
-    """A finite number above 0, as float."""
-    return number(name, value, allowed="must be a finite number above 0", above=0)
-
-
-def share(name, value):
-    """A number in [0, 1), as float."""
-    return number(name, value, 0, allowed="must be a number in [0, 1)", below=1)
 
 
 def count(name, value, low=1, high=math.inf):

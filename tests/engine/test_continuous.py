@@ -51,10 +51,10 @@ normals, exponentials, tails = many(normal), many(exponential), many(tail)
 
 
 @nb.njit
-def truncated_normals(mean, sd, low, high, begin, end, side, key, size):
+def truncated_normals(law, key, size):
     state, out, uniforms = np.empty(4, np.uint64), np.empty(size), np.empty(size)
     start(state, key, 0, 0, 0)
-    truncated_normal(state, mean, sd, low, high, begin, end, side, out)
+    truncated_normal(state, law, out)
     start(state, key, 0, 0, 0)
     for i in range(size):
         uniforms[i] = uniform(state)
@@ -63,7 +63,7 @@ def truncated_normals(mean, sd, low, high, begin, end, side, key, size):
 
 def ours(law, *args):
     """What TruncatedNormal(*args) draws, and the uniform numbers that it draws it from."""
-    return truncated_normals(*map(float, args), *law._ends, law._side, KEY, N)
+    return truncated_normals((*map(float, args), *law._ends, law._side), KEY, N)
 
 
 def chance(x, edges, below):
@@ -202,14 +202,14 @@ def test_a_truncated_normal_holds_in_the_far_tails(args):
 
 
 def test_a_truncated_normal_stays_in_its_interval_whatever_rounding_does():
-    x, _ = truncated_normals(0.0, 1.0, -1.0, 0.5, 0.0, 1.0, 1.0, KEY, 1000)      # the ends of another interval
+    x, _ = truncated_normals((0.0, 1.0, -1.0, 0.5, 0.0, 1.0, 1.0), KEY, 1000)      # the ends of another interval
     assert (x.min(), x.max()) == (-1.0, 0.5)
 
 
 def test_a_strided_view_is_filled_with_the_same_bits():
     pairs, whole, state = np.full((64, 2), -9.0), np.empty(64), np.empty(4, np.uint64)
     ends = cb.TruncatedNormal(0, 1, -1, 3)._ends
-    for draw, args in ((beta, (0.3, 2.0)), (truncated_normal, (0.0, 1.0, -1.0, 3.0, *ends, 1.0))):
+    for draw, args in ((beta, (0.3, 2.0)), (truncated_normal, ((0.0, 1.0, -1.0, 3.0, *ends, 1.0),))):
         for out in (whole, pairs[:, 1]):
             start(state, KEY, 0, 0, 7)
             draw(state, *args, out)
@@ -226,8 +226,8 @@ ENDS = cb.TruncatedNormal(0, 1, 1, 3)._ends
 @pytest.mark.parametrize("name, args", [
     *(("beta", shapes) for shapes in [(1e-3, 1e-3), (5e-324, 1e-310), (0.5, 0.5), (0.3, 2.0), (1.0, 1.0), (2.0, 5.0),
                                       (50.0, 1e4), (1e-310, 1e308)]),
-    ("truncated_normal", (0.0, 1.0, 1.0, 3.0, *ENDS, -1.0)),
-    ("truncated_normal", (0.0, 1.0, -60.0, 1.0, 0.0, 0.9, 1.0))])
+    ("truncated_normal", ((0.0, 1.0, 1.0, 3.0, *ENDS, -1.0),)),
+    ("truncated_normal", ((0.0, 1.0, -60.0, 1.0, 0.0, 0.9, 1.0),))])
 def test_without_compilation_the_same_bits_come_out(name, args):
     states, outs = np.empty((2, 4), np.uint64), np.empty((2, 64))
     for key in range(20):

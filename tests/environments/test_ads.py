@@ -250,7 +250,7 @@ class TestRealFile:
         assert (table["Total_Conversion"] == 0).sum() == 8
 
     def test_rewards_rest_on_few_clicks(self, ads_file):
-        *_, (_, kept) = ads._steps(ads.load(ads_file), "first761")
+        *_, (_, kept) = ads._steps("first761", ads_file, ads.CHECKSUM)
         once = kept[kept["Clicks"] == 1]
         assert len(kept) == 545 and len(once) == 103 and (once["Total_Conversion"] == 1).all()
         assert kept["Clicks"].median() == 6 and (kept["Approved_Conversion"] == 0).sum() == 269
@@ -284,7 +284,7 @@ class TestRealFile:
         cells = cells[pd.to_numeric(cells["Spent"], errors="coerce") > 0]
         numbers = cells[["Clicks", "Total_Conversion"]].astype(float)
         survivors = cells.index[numbers["Clicks"] >= numbers["Total_Conversion"]]
-        *_, (_, kept) = ads._steps(table, "first761")
+        *_, (_, kept) = ads._steps("first761", ads_file, ads.CHECKSUM)
         assert survivors.tolist() == kept.index.tolist()
         lost = table.iloc[761:]
         assert len(lost) == 382 and (lost["xyz_campaign_id"] == 1178).all()

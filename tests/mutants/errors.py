@@ -288,7 +288,7 @@ ERRORS = {
          "studies/test_keys.py::test_instances_by_their_laws", "laws of one parameter are told apart"),
     ],
     "costbandits/studies/store.py": [
-        ('self._db.execute("ROLLBACK")', 'self._db.execute("COMMIT")',
+        ("with self._clear_errors(), self._db:", "with self._clear_errors():",
          "studies/test_store.py::test_of_results_that_are_filed_together_all_are_kept_or_none", "all or none"),
         ("if pages and (owner, form) != (APPLICATION, FORMAT):",
          "if pages and owner != APPLICATION and form != FORMAT:",

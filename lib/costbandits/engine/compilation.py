@@ -58,12 +58,9 @@ def _keep(made, holds_a_rule):
         cache._impl.check_cachable = lambda result: True
         _forget_old(Path(cache._cache_path))
     else:
-        cache._impl.check_cachable = lambda result: not _takes_a_rule(result) and checked(result)
-
-
-def _takes_a_rule(result):
-    """Whether it was compiled for one rule alone, which another process knows by another name."""
-    return any(isinstance(kind, nb.types.Dispatcher) for kind in result.signature.args)
+        # What was compiled for one rule alone is not kept: another process knows that rule by another name.
+        cache._impl.check_cachable = lambda result: not any(
+            isinstance(kind, nb.types.Dispatcher) for kind in result.signature.args) and checked(result)
 
 
 def _keep_parts(function, seen):

@@ -9,7 +9,6 @@ A Beta is the share of one Gamma in two. Gammas come from the cube of a normal n
 method for generating gamma variables", 2000). One uniform number decides whether both are kept or both drawn again.
 """
 
-from collections.abc import Callable
 from math import erfc, exp, inf, log, pi, sqrt
 
 import numba as nb
@@ -21,15 +20,11 @@ LAYERS = 256
 _1, _11, _LAYER = U(1), U(11), U(LAYERS - 1)
 
 
-def layers(density: Callable, inverse: Callable, start: float, tail: float) -> tuple[np.ndarray, np.ndarray]:
+def _layers(density, inverse, start, tail):
     """Right ends of the layers of a ziggurat from the bottom to the top, and the density there.
 
     The tail holds the area beyond `start`, where the second layer ends. The first end is that of a rectangle with the
     area of strip and tail. The last is 0, and `start` is right if the last layer has the same area, too.
-
-    >>> x, y = layers(lambda x: exp(-x), lambda y: -log(y), EXP_START, exp(-EXP_START))
-    >>> len(x), bool(abs(x[0] * y[1] - x[-2] * (y[-1] - y[-2])) < 1e-15)
-    (257, True)
     """
     area, ends = start * density(start) + tail, [start]
     while len(ends) < LAYERS - 1:
@@ -39,9 +34,9 @@ def layers(density: Callable, inverse: Callable, start: float, tail: float) -> t
 
 
 START, EXP_START = 3.6541528853610088, 7.69711747013105       # where the top layer closes
-X, DENSITY = layers(lambda x: exp(-0.5 * x * x), lambda y: sqrt(-2.0 * log(y)), START,
-                    sqrt(pi / 2) * erfc(START / sqrt(2)))
-EXP_X, EXP_DENSITY = layers(lambda x: exp(-x), lambda y: -log(y), EXP_START, exp(-EXP_START))
+X, DENSITY = _layers(lambda x: exp(-0.5 * x * x), lambda y: sqrt(-2.0 * log(y)), START,
+                     sqrt(pi / 2) * erfc(START / sqrt(2)))
+EXP_X, EXP_DENSITY = _layers(lambda x: exp(-x), lambda y: -log(y), EXP_START, exp(-EXP_START))
 
 
 # Numba inlines these. LLVM would call them, and to count references to the state at each call takes five times as long.
@@ -169,11 +164,12 @@ def quantile(p):
 
 
 @nb.njit(error_model="numpy")
-def truncated_normal(state, mean, sd, low, high, start, end, side, out):
+def truncated_normal(state, law, out):
     """Fill a 1-D array with independent draws of a normal law conditioned to [low, high], by inversion.
 
-    `start`, `end` and `side` are the attributes `_ends` and `_side` of `TruncatedNormal`.
+    `law` holds the parent's mean and sd, low, high, and the attributes `_ends` and `_side` of `TruncatedNormal`.
     """
+    mean, sd, low, high, start, end, side = law[0], law[1], law[2], law[3], law[4], law[5], law[6]
     for i in range(len(out)):
         z = side * quantile(start + (end - start) * uniform(state))
         out[i] = min(max(mean + sd * z, low), high)

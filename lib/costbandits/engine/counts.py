@@ -25,6 +25,7 @@ import numba as nb
 import numpy as np
 
 from .keyed import below, bits, uniform
+from .numerics import excess
 
 U = np.uint64
 _LOW, _HALF = U(0xFFFFFFFF), U(32)
@@ -39,8 +40,7 @@ PI = "3.14159265358979323846264338327950288419716939937510"
 
 def _corrections():
     """Log k! - (k + 1/2) log k + k - log(2 pi) / 2 with 40 digits, then rounded; 0 for k = 0."""
-    with localcontext() as context:
-        context.prec = 40
+    with localcontext(prec=40):
         half, factorial, constant, table = Decimal("0.5"), Decimal(0), (2 * Decimal(PI)).ln() / 2, [0.0]
         for k in range(1, TABLED):
             log = Decimal(k).ln()
@@ -113,16 +113,12 @@ def _quotient(a, b, total):
 
 @nb.njit(error_model="numpy")
 def _product(N, p):
-    """The number N p, as a whole number and a fraction: Dekker's product, for which factors are cut in halves."""
+    """The number N p, as a whole number and a fraction."""
     large = float(N)
     small = float(N - np.int64(large))
     high = large * p
-    cut, cut_p = 134217729.0 * large, 134217729.0 * p
-    upper, upper_p = cut - (cut - large), cut_p - (cut_p - p)
-    lower, lower_p = large - upper, p - upper_p
-    error = ((upper * upper_p - high) + upper * lower_p + lower * upper_p) + lower * lower_p
     base = np.int64(high)
-    return _carry(base, (high - float(base)) + (error + small * p))
+    return _carry(base, (high - float(base)) + (excess(large, p, high) + small * p))
 
 
 @nb.njit(error_model="numpy")
@@ -218,8 +214,8 @@ def _propose(state, width):
 def binomial(state, N, p):
     """The number of successes among N trials of probability p; N is at most 2**62.
 
-    Inversion if the mode is likely, else the ratio of uniforms. The ratio of neighbours, (N - x) p to (x + 1) (1 - p),
-    falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm, which is at least 4 / (N + 1).
+    The ratio of neighbours, (N - x) p to (x + 1) (1 - p), falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm,
+    which is at least 4 / (N + 1).
     """
     if N == 0 or p <= 0:        # pragma: no cover - in compiled draws
         return np.int64(0)
@@ -244,9 +240,9 @@ def binomial(state, N, p):
 def hypergeometric(state, total, marked, drawn):
     """The number of marked ones among `drawn` of `total`, of which `marked` are marked; total is at most 2**62.
 
-    Inversion if the mode is likely, else the ratio of uniforms. The ratio of neighbours is a b to (x + 1) (c + 1) for
-    the cells x, a = marked - x, b = drawn - x and c. Its logarithm falls by 1/a + 1/b + 1/(x + 1) + 1/(c + 1) or more,
-    and 1/a + 1/(x + 1) is at least 4 / (marked + 1), and so on. Where only one value is possible nothing is drawn.
+    The ratio of neighbours is a b to (x + 1) (c + 1) for the cells x, a = marked - x, b = drawn - x and c. Its
+    logarithm falls by 1/a + 1/b + 1/(x + 1) + 1/(c + 1) or more, and 1/a + 1/(x + 1) is at least 4 / (marked + 1), and
+    so on. Where only one value is possible nothing is drawn.
     """
     least, most = max(0, marked + drawn - total), min(marked, drawn)
     if least == most:

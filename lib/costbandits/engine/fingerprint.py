@@ -11,9 +11,7 @@ import dis
 import functools
 import hashlib
 import importlib.metadata
-import itertools
 import sys
-import sysconfig
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,10 +44,8 @@ def _known(module):
     if top == "__main__":
         return False
     file = getattr(sys.modules.get(top), "__file__", None)
-    folders = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
     # Packages of the user, of the system and of another environment on the path are installed, too.
-    return top in (*sys.stdlib_module_names, OURS) or (file is not None and (
-        not INSTALLED.isdisjoint(Path(file).parts) or any(Path(file).is_relative_to(folder) for folder in folders)))
+    return top in (*sys.stdlib_module_names, OURS) or not INSTALLED.isdisjoint(Path(file or "").parts)
 
 
 @functools.cache
@@ -169,8 +165,7 @@ def nested(code: types.CodeType) -> list[types.CodeType]:
     >>> [code.co_name for code in nested((lambda x: lambda y: x + y).__code__)]
     ['<lambda>', '<lambda>']
     """
-    inner = (nested(const) for const in code.co_consts if isinstance(const, types.CodeType))
-    return [code, *itertools.chain.from_iterable(inner)]
+    return [code, *(part for const in code.co_consts if isinstance(const, types.CodeType) for part in nested(const))]
 
 
 def _imported(code, package):

@@ -85,19 +85,6 @@ class Stacks:
 
     Arms stand at *positions*: `order[position]` is the arm. The engine works in positions throughout.
 
-    Attributes
-    ----------
-    laws : list
-        Pairs (reward, cost) of laws, by position.
-    typed : list of int
-        The positions with a law that is sampled in Python.
-    counted : bool
-        Whether all outcomes have so few values that the trees count them.
-    negative : bool
-        Whether a reward or a cost may be below 0.
-
-    Examples
-    --------
     >>> stacks = Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.25)]), seed=0, replication=0, order=[0])
     >>> stacks.pairs(0, 2)                              # reward and cost of its first and second pull
     array([[1.  , 0.25],
@@ -105,7 +92,7 @@ class Stacks:
     """
 
     def __init__(self, bandit: Bandit, seed: int, replication: int, order: ArrayLike, slots: int = SLOTS):
-        self.laws = [(bandit.rewards[arm], bandit.costs[arm]) for arm in order]
+        self.laws = [(bandit.rewards[arm], bandit.costs[arm]) for arm in order]       # by position
         self._origin, self._sampled, self._room = (seed, replication), {}, ROOM
         K = len(self.laws)
         values = [[counted(law) for law in pair] for pair in self.laws]
@@ -115,11 +102,12 @@ class Stacks:
         for k, pair in enumerate(self.laws):
             for column, law in enumerate(pair):
                 self.trees[k, trees.KIND + column] = _tabulate(law, values[k][column], self._tables[k, column], V)
+        # Positions with a law that is sampled in Python; whether all outcomes are counted; whether some are below 0.
         self.typed = np.flatnonzero((self.trees[:, trees.KIND:] == trees.TYPED).any(axis=1)).tolist()
-        self.trees[:, trees.HOME] = np.arange(K) * trees.LEAF
-        self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
         self.counted = bool((self.trees[:, trees.KIND:] > 0).all())
         self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
+        self.trees[:, trees.HOME] = np.arange(K) * trees.LEAF
+        self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
         self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
         self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
         self._key = np.random.SeedSequence(seed, spawn_key=(replication, TREES)).generate_state(1, np.uint64)[0]
@@ -127,19 +115,13 @@ class Stacks:
     def outcomes(self) -> Outcomes:
         """What a run reads the trees by, from their beginning."""
         K, V = len(self.laws), self._kept.shape[1] - trees.FIRST
-        counts = np.empty((K, 2, trees.DEPTH, V), np.int64)
-        counts[:, :, 0] = 0
-        level = np.empty((K, trees.DEPTH), np.int64)
-        level[:, 0] = 0
-        random = np.empty(5, np.uint64)
-        random[4] = self._key
+        level, counts = np.zeros((K, trees.DEPTH), np.int64), np.zeros((K, 2, trees.DEPTH, V), np.int64)
         return Outcomes(self._pool, self.trees[:, trees.HOME].copy(), np.zeros(K, np.int64), self.trees, self._tables,
-                        level, counts, self._kept, random)
+                        level, counts, self._kept, np.append(np.zeros(4, np.uint64), self._key))
 
     def pairs(self, k: int, count: int) -> np.ndarray:
         """The first outcomes of a position, shape (count, 2)."""
-        K, outcomes, found = len(self.laws), self.outcomes(), np.empty((count, 2))
-        arms = Arms.of(K)
+        arms, outcomes, found = Arms.of(len(self.laws)), self.outcomes(), np.empty((count, 2))
         while (first := int(outcomes.filled[k])) < count:
             arms.n[k] = first
             self.read_on(outcomes, arms)
@@ -156,8 +138,7 @@ class Stacks:
                 self._sample(k, int(arms.n[k]), outcomes)
 
     def _sample(self, k, n, outcomes):
-        home = int(self.trees[k, trees.HOME])
-        first = n >> trees.SHIFT
+        home, first = int(self.trees[k, trees.HOME]), n >> trees.SHIFT
         leaves = min(max(first, SHORTEST), LONGEST)
         _read_leaves(k, n, home, leaves, outcomes)
         for column, law in enumerate(self.laws[k]):

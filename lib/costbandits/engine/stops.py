@@ -15,6 +15,9 @@ FURTHEST = 2**62    # rounds
 class StopRule:
     """Base of all stop rules.
 
+    >>> cb.Budget(100).due([0.5, 1]), cb.Horizon(100).ends([0.5, 1])      # the spending, the rounds
+    (array([ 50., 100.]), array([ 50, 100]))
+
     Attributes
     ----------
     total : float
@@ -25,11 +28,6 @@ class StopRule:
         What may be spent per round on average, at any time.
     horizon : int or None
         The number of rounds, where that is what ends a run.
-
-    Examples
-    --------
-    >>> cb.Budget(100).due([0.5, 1]), cb.Horizon(100).ends([0.5, 1])      # the spending, the rounds
-    (array([ 50., 100.]), array([ 50, 100]))
     """
 
     hard, rate, horizon = False, None, None
@@ -54,25 +52,24 @@ class StopRule:
 def require_usable(stop: StopRule, fractions: np.ndarray, bandit: Bandit) -> None:
     """Raise ValueError unless a rule of the reader's own returns what the engine takes."""
     name = type(stop).__name__
-    total, due, ends = floats(getattr(stop, "total", None)), floats(stop.due(fractions)), stop.ends(fractions)
+    total, ends = floats(getattr(stop, "total", None)), stop.ends(fractions)
     require(total is not None and total.shape == () and total > 0, f"{name} total", getattr(stop, "total", None),
             "must be a number above 0; infinite where nothing limits what is spent")
-    _require_rising(f"{name} due(fractions)", due, fractions, "numbers")
+    _require_rising(f"{name} due(fractions)", stop.due(fractions), fractions, "numbers")
     if ends is not None:
-        ends = floats(ends)
-        _require_rising(f"{name} ends(fractions)", ends, fractions, "whole numbers, 1 or more, or None")
-        require(bool((ends >= 1).all() and (ends == np.rint(ends)).all()), f"{name} ends(fractions)", ends,
-                "must be whole numbers, 1 or more")
+        _require_rising(f"{name} ends(fractions)", ends, fractions, "whole numbers, 1 or more, or None", whole=True)
     limits = stop.limits(bandit)
     parts = list(map(floats, limits)) if isinstance(limits, tuple) else [None]
     require(all(part is not None for part in parts) and [part.shape for part in parts] == [(bandit.K,), (), ()],
             f"{name} limits(bandit)", limits, f"must be an array of {bandit.K} numbers, one per arm, and two numbers")
 
 
-def _require_rising(name, values, fractions, what):
-    good = values is not None and values.shape == fractions.shape and bool((values[1:] >= values[:-1]).all())
-    require(good and not np.isnan(values).any(), name, values,
-            f"must be {what} that do not decrease, one for each of the {len(fractions)} fractions")
+def _require_rising(name, given, fractions, what, whole=False):
+    values = floats(given)
+    good = (values is not None and values.shape == fractions.shape and not np.isnan(values).any()
+            and (values[1:] >= values[:-1]).all()
+            and (not whole or np.array_equal(values, np.maximum(1, np.rint(values)))))
+    require(good, name, given, f"must be {what} that do not decrease, one for each of the {len(fractions)} fractions")
 
 
 @dataclass(frozen=True)

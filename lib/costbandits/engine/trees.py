@@ -168,7 +168,7 @@ def draw_leaf(k, column, n, row, outcomes):
         elif kind == BETA:
             beta(random, p[0], p[1], out)
         else:
-            truncated_normal(random, p[0], p[1], p[2], p[3], p[4], p[5], p[6], out)
+            truncated_normal(random, p, out)
 
 
 @_jit

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import count, flag, numbers, require
+from ..checks import FINITE, count, flag, frozen, numbers, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,17 +74,9 @@ SIZES = {
 class Setting:
     """The arms of one bandit: a group of ads shown to the same people in the same campaign.
 
-    Parameters
-    ----------
-    name : str
-        Campaign, age and gender, as in "936_35-39_F"; ends in "_standin" for a synthetic one.
-    reward_means, cost_means : sequence of float, one per arm
-        Strictly between 0 and 1; kept as read-only arrays of shape (K,).
-    standin : bool
-        True if the numbers are synthetic.
+    `name` is campaign, age and gender, as in "936_35-39_F"; it ends in "_standin" for a synthetic setting, and
+    `standin` is True. The means are strictly between 0 and 1, one per arm, kept as read-only arrays of shape (K,).
 
-    Examples
-    --------
     >>> Setting("936_35-39_F", reward_means=[0.2, 0.4], cost_means=[0.5, 0.5]).ratios
     array([0.4, 0.8])
     """
@@ -100,8 +92,7 @@ class Setting:
         for what in ("reward_means", "cost_means"):
             means = numbers(what, getattr(self, what), 0, np.nextafter(1, 0), "must be numbers in (0, 1)", above=0,
                             shape=shape).copy()
-            means.setflags(write=False)
-            object.__setattr__(self, what, means)
+            object.__setattr__(self, what, frozen(means))
             shape = means.shape
 
     @property
@@ -123,27 +114,17 @@ def find(path: str | os.PathLike | None = None) -> Path:
     """Where the data file is: `path`, else what COSTBANDITS_ADS says, else the checkout's `data/` folder.
 
     The first of these that is given counts, even if there is no file: what was asked for is never replaced silently.
+    Raises FileNotFoundError if the file is not there; the message says how to get it.
 
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not there; the message says how to get it.
-
-    Examples
-    --------
     >>> find("no.csv")
     Traceback (most recent call last):
     FileNotFoundError: ...
     """
-    if path is not None:
-        require(isinstance(path, str | os.PathLike) and os.fspath(path) != "", "path", path,
-                f"must be the path of {FILE}, or None to look for it")
-        place, origin = Path(path), "given as path"
-    elif os.environ.get(VARIABLE):
-        place, origin = Path(os.environ[VARIABLE]), f"named by {VARIABLE}"
-    else:
-        place, origin = _data_folder() / FILE, "the default place"
-    place = place.expanduser()
+    require(path is None or (isinstance(path, str | os.PathLike) and os.fspath(path) != ""), "path", path,
+            f"must be the path of {FILE}, or None to look for it")
+    places = {"given as path": path, f"named by {VARIABLE}": os.environ.get(VARIABLE),
+              "the default place": _data_folder() / FILE}
+    origin, place = next((origin, Path(place).expanduser()) for origin, place in places.items() if place)
     require(not place.is_dir(), "ads file", str(place), f"is a folder ({origin}); must be the file {FILE}")
     if not place.is_file():
         raise FileNotFoundError(f"ads file {str(place)!r} ({origin}) does not exist. {HOW_TO_GET}")
@@ -160,27 +141,11 @@ def _data_folder():
 def load(path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.DataFrame":
     """Read the file of ads, after making sure that it is the one the results rest on.
 
-    Parameters
-    ----------
-    path : path, optional
-        See `find`.
-    checksum : str
-        The MD5 sum that the file must have, in hexadecimal. Name another one to use another file of the same columns.
+    The table has the columns `COLUMNS` and one row per ad, in the order of the file. `path` is as in `find`;
+    `checksum` is the MD5 sum that the file must have, in hexadecimal. Name another one to use another file of the same
+    columns. Raises FileNotFoundError if the file is not there, and ValueError if it is a folder, empty, altered
+    (another checksum), or lacks columns or numbers.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The columns `COLUMNS`, one row per ad, in the order of the file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not there; the message says how to get it.
-    ValueError
-        If it is a folder, empty, altered (another checksum), or lacks columns or numbers.
-
-    Examples
-    --------
     >>> load("no.csv")
     Traceback (most recent call last):
     FileNotFoundError: ...
@@ -189,43 +154,39 @@ def load(path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd
             "checksum", checksum, "must be an MD5 sum, 32 hexadecimal digits")
     place = find(path)
     data = place.read_bytes()
-    require(data.strip() != b"", "ads file", str(place), f"is empty. {HOW_TO_GET}")
     # The file begins with a byte order mark; "utf-8-sig" removes it, and does without.
-    columns = tuple(data.splitlines()[0].decode("utf-8-sig", "replace").split(","))
+    text = data.decode("utf-8-sig", "replace")
+    require(text.strip() != "", "ads file", str(place), f"is empty. {HOW_TO_GET}")
+    columns = tuple(text.splitlines()[0].split(","))
     require(columns == COLUMNS, "ads file", str(place), f"has the wrong columns, {', '.join(columns)[:200]}; "
             f"must be {', '.join(COLUMNS)}. {HOW_TO_GET}")
     found = hashlib.md5(data, usedforsecurity=False).hexdigest()
     require(found == checksum.lower(), "ads file", str(place), f"was altered or is another one: its MD5 sum is "
             f"{found}, must be {checksum}. {HOW_TO_GET} To use this very file, say checksum={found!r}.")
-    return _parsed(data, f"ads file {str(place)!r}")
+    return _parsed(text, f"ads file {str(place)!r}")
 
 
-def _parsed(data, name):
+def _parsed(text, name):
     import pandas as pd
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name}: must be UTF-8 text ({error})") from error
+    require("\ufffd" not in text, name, "another encoding", "must be UTF-8 text")
     widths = {len(row) for row in csv.reader(io.StringIO(text)) if row}
     require(widths == {len(COLUMNS)}, name, sorted(widths), f"must have {len(COLUMNS)} cells in every row")
     table = pd.read_csv(io.StringIO(text))
     require(len(table) > 0, name, "no row", "must have one row per ad below its header")
-    for column in _NUMBERS:
-        values = pd.to_numeric(table[column], errors="coerce")
-        _require_all(np.isfinite(values) & (values >= 0), name, table[column], "must hold finite numbers, 0 or more")
-    for column in ("age", "gender"):
-        _require_all(table[column].notna(), name, table[column], "must not be empty")
-    _require_all((table["Clicks"] > 0) | (table["Spent"] == 0), name, table["Clicks"], "must be above 0 where Spent is")
+    given = table[list(_NUMBERS)].apply(pd.to_numeric, errors="coerce")
+    wanted = [(what, given[what].between(0, FINITE), "must hold finite numbers, 0 or more") for what in _NUMBERS]
+    wanted += [(what, table[what].notna(), "must not be empty") for what in ("age", "gender")]
+    wanted += [("Clicks", (given["Clicks"] > 0) | (given["Spent"] == 0), "must be above 0 where Spent is")]
+    for what, good, allowed in wanted:
+        for row in np.flatnonzero(~good)[:1]:
+            require(False, f"{name}, {what} in row {row} (from 0)", table[what].iloc[row], allowed)
     return table
 
 
-def _require_all(good, name, column, allowed):
-    for row in np.flatnonzero(~good)[:1]:
-        require(False, f"{name}, {column.name} in row {row} (from 0)", column.iloc[row], allowed)
-
-
-def _steps(table, rows, conversions="total"):
+def _steps(rows, path, checksum, conversions="total"):
     """What each step of the processing leaves: pairs (its name, table)."""
+    _check_choices(rows, conversions)
+    table = load(path, checksum)
     yield "the file", table
     if rows == "first761":
         table = table.head(761)
@@ -241,23 +202,16 @@ def _steps(table, rows, conversions="total"):
 
 def steps(rows: str = "first761", path: str | os.PathLike | None = None, checksum: str = CHECKSUM,
           conversions: str = "total") -> "pd.DataFrame":
-    """How the ads of the file become settings: what each step of the processing leaves.
+    """How the ads of the file become settings: what each step of the processing leaves, one row per step.
 
-    Parameters and errors as in `settings`, which makes the settings.
+    The columns are `ads` left, `settings` (groups of at least two of them), `smallest` and `largest` of these.
+    Arguments and errors are those of `settings`, which makes the settings.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per step: `ads` left, `settings` (groups of at least two of them), `smallest` and `largest` of these.
-
-    Examples
-    --------
     >>> steps().ads  # doctest: +SKIP
     """
     import pandas as pd
-    _check_choices(rows, conversions)
     counted = {}
-    for name, table in list(_steps(load(path, checksum), rows, conversions)):
+    for name, table in list(_steps(rows, path, checksum, conversions)):
         sizes = table.groupby(_KEY).size()
         sizes = sizes[sizes >= 2]
         counted[name] = {"ads": len(table), "settings": len(sizes), "smallest": sizes.min(), "largest": sizes.max()}
@@ -267,20 +221,13 @@ def steps(rows: str = "first761", path: str | os.PathLike | None = None, checksu
 def facts(rows: str = "first761", path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.Series":
     """What the arms rest on: counts and shares over all ads that are left, none of them about a single ad.
 
-    Parameters and errors as in `settings`.
+    From what is counted to its value; costs and rewards are the arms' expected ones. Arguments and errors are those of
+    `settings`.
 
-    Returns
-    -------
-    pandas.Series
-        From what is counted to its value; costs and rewards are the arms' expected ones.
-
-    Examples
-    --------
     >>> facts()["ads clicked once"]  # doctest: +SKIP
     """
     import pandas as pd
-    _check_choices(rows)
-    whole, *_, (_, table) = _steps(load(path, checksum), rows)
+    (_, whole), *_, (_, table) = _steps(rows, path, checksum)
     arms = settings(rows, path, checksum=checksum)
     costs, rewards = (np.concatenate([getattr(s, f"{what}_means") for s in arms]) for what in ("cost", "reward"))
     best = [group.index[s.ratios.argmax()] for s, (_, group) in zip(arms, table.groupby(_KEY), strict=True)]
@@ -289,7 +236,7 @@ def facts(rows: str = "first761", path: str | os.PathLike | None = None, checksu
         "clicks of an ad, median": table["Clicks"].median(),
         "ads clicked once": (table["Clicks"] == 1).sum(),
         "ads without an approved conversion": (table["Approved_Conversion"] == 0).sum(),
-        "ads without any conversion, in the whole file": (whole[1]["Total_Conversion"] == 0).sum(),
+        "ads without any conversion, in the whole file": (whole["Total_Conversion"] == 0).sum(),
         "share of costs above 0.5": np.mean(costs > 0.5),
         "share of rewards at most 0.1": np.mean(rewards <= 0.1),
         "share of rewards at least 0.9": np.mean(rewards >= 0.9),
@@ -303,46 +250,35 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
              checksum: str = CHECKSUM, conversions: str = "total") -> list[Setting]:
     """The bandit settings of the ad data (Heyden et al., section 5.1), in the order and by the rules stated above.
 
+    >>> settings(standin=True)[0]
+    Setting('916_30-34_F_standin', K=7, standin=True)
+
     Parameters
     ----------
     rows : {"first761", "all"}
         The paper's 19 settings, or the 23 of the undamaged file.
-    path : path, optional
-        See `find`.
+    path, checksum : path and str, optional
+        See `find` and `load`, which also say what they raise; ValueError too if nothing is left after processing.
     standin : bool
         Make synthetic settings instead, with the same numbers of arms. Arms are drawn anew from a fixed seed, costs
         biased to 1 and rewards to both ends of [0, 1], as the paper describes them; no file is read.
-    checksum : str
-        See `load`.
     conversions : {"total", "approved"}
         What counts as a reward: every conversion, or purchases alone. A stand-in knows the former alone.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        See `load`; ValueError too if nothing is left after processing, or for a stand-in made from a file.
-
-    Examples
-    --------
-    >>> settings(standin=True)[0]
-    Setting('916_30-34_F_standin', K=7, standin=True)
     """
-    _check_choices(rows, conversions)
-    flag("standin", standin)
-    if standin:
+    if flag("standin", standin):
+        _check_choices(rows, conversions)
         require(path is None, "path", path, "must be None for a stand-in, which reads no file")
         require(conversions == "total", "conversions", conversions, "must be 'total' for a stand-in")
         return _standins(SIZES[rows])
-    *_, (_, table) = _steps(load(path, checksum), rows, conversions)
+    *_, (_, table) = _steps(rows, path, checksum, conversions)
     ratios = table[[CONVERSIONS[conversions], "Spent"]].div(table["Clicks"], axis=0)
     return [_setting("_".join(map(str, key)), *ratios.loc[group.index].to_numpy().T)
             for key, group in table.groupby(_KEY)]
 
 
-def _check_choices(rows, conversions="total"):
-    require(isinstance(rows, str) and rows in SIZES, "rows", rows, f"must be one of {list(SIZES)}")
-    require(isinstance(conversions, str) and conversions in CONVERSIONS, "conversions", conversions,
-            f"must be one of {list(CONVERSIONS)}")
+def _check_choices(rows, conversions):
+    for name, value, known in (("rows", rows, SIZES), ("conversions", conversions, CONVERSIONS)):
+        require(isinstance(value, str) and value in known, name, value, f"must be one of {list(known)}")
 
 
 def _setting(name, rewards, costs, standin=False):
@@ -365,24 +301,10 @@ def density(setting: Setting, points: int = 101) -> tuple[np.ndarray, np.ndarray
     """Kernel density estimate of the arms' (expected cost, expected reward), as in Figure 3f of Heyden et al.
 
     Gaussian kernels with Scott's bandwidth. They know nothing of the square: mass beyond its edges is not folded back.
+    The setting has at least three arms, not on one line. Returned are the middles of `points` cells, the same for both
+    axes, and the values: `values[i, j]` is the density at cost `middles[i]` and reward `middles[j]`. Their mean is the
+    mass in the unit square.
 
-    Parameters
-    ----------
-    setting : Setting
-        At least three arms, not on one line.
-    points : int
-        Cells along each axis.
-
-    Returns
-    -------
-    middles : ndarray of shape (points,)
-        Middles of the cells, the same for both axes.
-    values : ndarray of shape (points, points)
-        `values[i, j]` is the density at cost `middles[i]` and reward `middles[j]`; their mean is the mass in the
-        unit square.
-
-    Examples
-    --------
     >>> middles, values = density(settings(standin=True)[0], points=50)
     >>> round(float(values.mean()), 1)
     0.7

@@ -15,24 +15,13 @@ from .distributions import Distribution, TruncatedNormal, check_law
 class Linear(NamedTuple):
     """What a policy may know of a linear bandit.
 
-    Attributes
-    ----------
-    vertices : ndarray of shape (K, d)
-        The arms.
-    noise : float
-        The noise of rewards and costs is sub-Gaussian with this constant (C in Xia et al.).
-    size : float
-        No less than the norm of either parameter vector (S in Xia et al.).
-
-    Examples
-    --------
     >>> LinearBandit([[0.5, 0.1]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1).linear.size
     1.0
     """
 
-    vertices: np.ndarray
-    noise: float
-    size: float
+    vertices: np.ndarray    # the arms, shape (K, d)
+    noise: float            # the noise of rewards and costs is sub-Gaussian with this constant (C in Xia et al.)
+    size: float             # no less than the norm of either parameter vector (S in Xia et al.)
 
     def ordered(self, order: np.ndarray) -> "Linear":
         """The same for arms in another order."""
@@ -42,25 +31,14 @@ class Linear(NamedTuple):
 class Bandit:
     """K arms that pay a random reward and charge a random cost at every pull.
 
-    Parameters
-    ----------
-    rewards, costs : sequence of distributions, one per arm
-        Anything with `mean`, `variance`, `support` and `sample(rng, size)`.
+    `rewards` and `costs` are sequences of distributions, one per arm: anything with `mean`, `variance`, `support` and
+    `sample(rng, size)`.
 
-    Attributes
-    ----------
-    reward_means, cost_means : ndarray of shape (K,)
-        Expected reward and cost of a pull (mu^r, mu^c in the papers); read-only.
-    linear : Linear or None
-        What a policy may know of it, if rewards and costs are linear in the arms.
-
-    Examples
-    --------
     >>> Bandit([cb.Bernoulli(0.5), cb.Beta(1, 3)], [cb.Constant(2.0), cb.Bernoulli(0.1)]).ratios
     array([0.25, 2.5 ])
     """
 
-    linear = None
+    linear = None       # or a `Linear`, if rewards and costs are linear in the arms
 
     def __init__(self, rewards: Iterable[Distribution], costs: Iterable[Distribution]):
         for name, laws in (("rewards", rewards), ("costs", costs)):
@@ -83,10 +61,12 @@ class Bandit:
 
     @cached_property
     def reward_means(self) -> np.ndarray:
+        """Expected reward of a pull of each arm, shape (K,), read-only (mu^r in the papers)."""
         return frozen(np.array([law.mean for law in self.rewards]))
 
     @cached_property
     def cost_means(self) -> np.ndarray:
+        """Expected cost of a pull of each arm, shape (K,), read-only (mu^c in the papers)."""
         return frozen(np.array([law.mean for law in self.costs]))
 
     @property
@@ -108,19 +88,12 @@ class LinearBandit(Bandit):
     """Arms in R^d whose expected reward and cost are linear: x . reward and x . cost.
 
     Noise is normal, cut off at the same distance on both sides of the mean, as far as outcomes in [0, 1] allow: cut
-    off at 0 and 1 it would move the mean, which would not be linear any more.
+    off at 0 and 1 it would move the mean, which would not be linear any more. `noise_sd` is the standard deviation of
+    the noise before it is cut off.
 
-    Parameters
-    ----------
-    vertices : array_like of shape (K, d)
-        The arms; of a polytope, its vertices (`polytopes.vertices`).
-    reward, cost : array_like of shape (d,)
-        The parameter vectors (mu^r, mu^c in Xia et al.). All means must lie in (0, 1).
-    noise_sd : float
-        Standard deviation of the noise before it is cut off.
+    The arms are `vertices`, of shape (K, d); those of a polytope are its vertices (`polytopes.vertices`). `reward` and
+    `cost`, of shape (d,), are the parameter vectors (mu^r, mu^c in Xia et al.). All means must lie in (0, 1).
 
-    Examples
-    --------
     >>> LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1).reward_means
     array([0.38, 0.8 ])
     """

@@ -14,15 +14,9 @@ def bridge(mu: np.ndarray, rho: np.ndarray, rate: float) -> tuple[int, int]:
     `low` costs at most `rate` and `high` more; high = -1 if low is best alone, the lowest position if several are.
     Each end in turn is chosen for the other, which never makes the mixture worse.
 
-    Parameters
-    ----------
-    mu, rho : ndarray of shape (K + 1,)
-        Expected reward and cost of a pull; the last entry is the null arm, which costs and pays 0.
-    rate : float
-        What a round may cost on average.
+    `mu` and `rho`, of shape (K + 1,), are the expected reward and cost of a pull; the last entry is the null arm, which
+    costs and pays 0. `rate` is what a round may cost on average.
 
-    Examples
-    --------
     >>> bridge(np.array([0.9, 0.3, 0.0]), np.array([0.8, 0.2, 0.0]), 0.5)
     (1, 0)
     """

@@ -12,15 +12,8 @@ def vertices(normals: ArrayLike, limits: ArrayLike) -> np.ndarray:
     """The vertices of {x : normals @ x <= limits}, in lexicographic order.
 
     `normals` has shape (m, d) and `limits` (m,), with d up to about 10; the vertices, an array of shape (V, d), are up
-    to some thousands.
+    to some thousands. Raises ValueError if the polytope is empty, has no interior, or is unbounded.
 
-    Raises
-    ------
-    ValueError
-        If the polytope is empty, has no interior, or is unbounded.
-
-    Examples
-    --------
     >>> vertices([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]) + 0.0
     array([[0., 0.],
            [0., 1.],
@@ -75,17 +68,8 @@ def box(low: ArrayLike, high: ArrayLike) -> np.ndarray:
 
 
 def simplex(d: int, size: float = 1.0) -> np.ndarray:
-    """The corners of {x >= 0, sum x = size}, each coordinate alone: an array of shape (d, d).
+    """The corners of {x >= 0, sum x = size}, each coordinate alone: an array of shape (d, d), for a size above 0.
 
-    Parameters
-    ----------
-    d : int
-        Coordinates, 1 or more.
-    size : float
-        Above 0.
-
-    Examples
-    --------
     >>> simplex(2)
     array([[1., 0.],
            [0., 1.]])

@@ -21,16 +21,9 @@ FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 class Results:
     """What every result of `simulate` knows of its study. Two are equal if all their numbers are, bit by bit.
 
-    Attributes
-    ----------
-    policies : list of str
-        Labels, the first axis of every array.
-    replications : ndarray of int, shape (R,)
-    fractions : ndarray, shape (C,)
-        Checkpoints as shares of the budget, or of the horizon.
+    `policies` are the labels, the first axis of every array; `fractions`, of shape (C,), are the checkpoints as shares
+    of the budget, or of the horizon; `replications`, of shape (R,), are those that were played.
 
-    Examples
-    --------
     >>> runs = cb.simulate({"m": cb.MUCB(), "BTS": cb.BTS()}, cb.instances.bernoulli(3), cb.Budget(9), checkpoints=2)
     >>> runs
     Runs: m, BTS; 1 replications, 2 checkpoints, 3 arms, Budget(total=9)
@@ -79,6 +72,10 @@ class Results:
 class Runs(Results):
     """Pull counts and totals of every run at every checkpoint.
 
+    >>> runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(9), replications=4, checkpoints=2)
+    >>> runs.pulls.shape, bool((runs.spent[:, :, -1] >= 9).all())
+    ((1, 4, 2, 3), True)
+
     Attributes
     ----------
     pulls : int64 array of shape (policy, replication, checkpoint, arm)
@@ -88,13 +85,6 @@ class Runs(Results):
     spent, reward : float64 arrays of shape (policy, replication, checkpoint)
         What was paid and earned so far, in units of cost and of reward.
     bandits, stops : lists of Bandit and of stop rules, one per replication
-    seed : int
-
-    Examples
-    --------
-    >>> runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(9), replications=4, checkpoints=2)
-    >>> runs.pulls.shape, bool((runs.spent[:, :, -1] >= 9).all())
-    ((1, 4, 2, 3), True)
     """
 
     pulls: np.ndarray
@@ -120,14 +110,9 @@ class Runs(Results):
 class Reduced(Results):
     """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...).
 
-    Attributes
-    ----------
-    values : dict
-    origin : bytes
-        Digest of the seed, and of the bandit and the stop rule of replication 0: runs of one origin are paired.
+    `origin` is a digest of the seed, and of the bandit and the stop rule of replication 0: runs of one origin are
+    paired.
 
-    Examples
-    --------
     >>> cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(9), 4, checkpoints=1,
     ...             reduce=lambda runs: {"regret": cb.regret.budgeted(runs)})["regret"].shape
     (1, 4, 1)
@@ -150,16 +135,10 @@ class Reduced(Results):
 def join(first: Runs | Reduced, second: Runs | Reduced) -> Runs | Reduced:
     """The policies of two results side by side, on the replications they have in common.
 
-    Both must come from the same seed, checkpoints and instances, so that their runs are paired.
+    Both must be of one kind and come from the same seed, checkpoints and instances, so that their runs are paired; a
+    label may stand in only one of them. Policies of `first` come first in the result, and its replications keep their
+    order.
 
-    Parameters
-    ----------
-    first, second : Runs or Reduced
-        Two of a kind; a label may stand in only one of them. Policies of `first` come first in the result, and its
-        replications keep their order.
-
-    Examples
-    --------
     >>> study = {"bandits": cb.instances.bernoulli(3), "stop": cb.Budget(9), "checkpoints": 1}
     >>> few, more = cb.simulate({"m": cb.MUCB()}, **study), cb.simulate({"c": cb.CUCB()}, **study, replications=3)
     >>> cb.join(few, more)
@@ -167,9 +146,9 @@ def join(first: Runs | Reduced, second: Runs | Reduced) -> Runs | Reduced:
     """
     kinds = (type(first).__name__, type(second).__name__)
     require(isinstance(first, Results) and kinds[0] == kinds[1], "results", kinds, "must be two Runs or two Reduced")
-    both, *rows = np.intersect1d(first.replications, second.replications, assume_unique=True, return_indices=True)
-    order = np.argsort(rows[0])            # as they stand in the first
-    both, rows = both[order], [row[order] for row in rows]
+    _, *rows = np.intersect1d(first.replications, second.replications, assume_unique=True, return_indices=True)
+    rows = [row[np.argsort(rows[0])] for row in rows]       # as they stand in the first
+    both = first.replications[rows[0]]
     require(len(both) > 0, "replications", (first.replications, second.replications), "must have some in common")
     require(np.array_equal(first.fractions, second.fractions), "fractions", second.fractions,
             "must be the same in both")

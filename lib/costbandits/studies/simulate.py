@@ -41,17 +41,25 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
              fast: bool = True) -> Runs | Reduced:
     """Play policies against bandits, all on the same reward stacks; returns Runs, or Reduced if `reduce` is given.
 
+    Raises ValueError for bad arguments, before any pull is made (for fresh instances: before that instance is played).
+    Raises RuntimeError, with policy, replication and round, for a run beyond `max_rounds`, an arm that is out of range
+    or might exceed a hard or anytime budget, and an index that is NaN. Raises StoreError or OSError if the store is
+    damaged or belongs to something else, or the disk is full.
+
+    >>> bandit = cb.Bandit([cb.Constant(0.9), cb.Constant(0.4)], [cb.Constant(1.0), cb.Constant(1.0)])
+    >>> runs = cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(10), replications=2, checkpoints=[0.5, 1])
+    >>> runs.pulls.tolist()
+    [[[[4, 1], [9, 1]], [[4, 1], [9, 1]]]]
+
     Parameters
     ----------
-    policies : dict
-        Label -> policy.
+    policies : dict label -> policy
     bandits : Bandit or callable
         One bandit for all replications, or a function rng -> Bandit that makes a fresh one for each (fixed K).
     stop : stop rule or callable
         `Budget(total)`, `HardBudget(total)`, `AnytimeBudget(rate, horizon)` or `Horizon(rounds)`, or a function
         bandit -> rule.
-    replications : int or sequence of int
-        How many, or which ones.
+    replications : int, how many, or a sequence of int, which ones
     seed : int
     checkpoints : int or increasing sequence of fractions in (0, 1]
         A number means equal steps. Checkpoint f is the state after the pull at which the spending first reaches
@@ -75,35 +83,15 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     fast : bool
         False plays each policy by its definition, one round after the other: the very same pulls, or for policies that
         draw at random the same law. For teachers, and for whoever doubts a kernel.
-
-    Raises
-    ------
-    ValueError
-        For bad arguments, before any pull is made (for fresh instances: before that instance is played).
-    RuntimeError
-        With policy, replication and round: for a run beyond `max_rounds`, an arm that is out of range or might exceed
-        a hard or anytime budget, an index that is NaN.
-    StoreError, OSError
-        If the store is damaged or belongs to something else, or the disk is full.
-
-    Examples
-    --------
-    >>> bandit = cb.Bandit([cb.Constant(0.9), cb.Constant(0.4)], [cb.Constant(1.0), cb.Constant(1.0)])
-    >>> runs = cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(10), replications=2, checkpoints=[0.5, 1])
-    >>> runs.pulls.tolist()
-    [[[[4, 1], [9, 1]], [[4, 1], [9, 1]]]]
     """
     require_policies(policies)
     _require_game(bandits, stop)
     fractions = _fractions(checkpoints)
     ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
-    _require_options(n_jobs, max_rounds, reduce)
+    _require_options(n_jobs, max_rounds, reduce, progress, store)
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, max_rounds and int(max_rounds),
                   reduce, flag("shuffle", shuffle), flag("fast", fast), first=ids[0])
     study = replace(study, arms=study.example().K)
-    require(store is None or (isinstance(store, str | os.PathLike) and str(store) not in ("", ":memory:")), "store",
-            store, "must be the path of a file")
-    require(isinstance(progress, bool | str), "progress", progress, "must be True, False or a label")
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         pieces = list(_collect(study, ids, n_jobs, filed, steps))
@@ -131,7 +119,10 @@ def _collect(study, ids, n_jobs, store, steps):
         shapes = None
         for key, found, labels in zip(keys, known, missing, strict=True):
             fresh = next(played) if labels else {}
-            shapes = _same_shapes(shapes, *found.values(), *fresh.values())
+            for arrays in (*found.values(), *fresh.values()):
+                others, shapes = shapes, {name: value.shape for name, value in arrays.items()}
+                require(others in (None, shapes), "reduce(runs)", shapes,
+                        f"names and shapes must be the same for every run ({others})")
             if fresh and store is not None:
                 store.put((key[label], values) for label, values in fresh.items())
             found.update(fresh)
@@ -163,25 +154,13 @@ def _stopped(played):
     try:
         yield played
     except pickle.PicklingError as error:
+        why = error.__cause__ or error
+        last_line = (str(why).rstrip('"\n').splitlines() or [type(why).__name__])[-1].strip()
         raise ValueError("policies, bandits, stop or reduce: something in them cannot be sent to other processes, as "
-                         f"locks and open files cannot ({_last_line(error.__cause__ or error)})") from error
+                         f"locks and open files cannot ({last_line})") from error
     finally:
         with warnings.catch_warnings(action="ignore"):       # joblib warns that some results are not used
             played.close()
-
-
-def _last_line(error):
-    return (str(error).rstrip('"\n').splitlines() or [type(error).__name__])[-1].strip()
-
-
-def _same_shapes(shapes, *results):
-    """The shapes of the arrays of all results so far."""
-    for result in results:
-        other = {name: value.shape for name, value in result.items()}
-        require(shapes in (None, other), "reduce(runs)", other,
-                f"names and shapes must be the same for every run ({shapes})")
-        shapes = other
-    return shapes
 
 
 def _require_game(bandits, stop):
@@ -195,7 +174,10 @@ def _require_game(bandits, stop):
             takes_one(name, given, argument)
 
 
-def _require_options(n_jobs, max_rounds, reduce):
+def _require_options(n_jobs, max_rounds, reduce, progress, store):
+    require(store is None or (isinstance(store, str | os.PathLike) and str(store) not in ("", ":memory:")), "store",
+            store, "must be the path of a file")
+    require(isinstance(progress, bool | str), "progress", progress, "must be True, False or a label")
     if max_rounds is not None:
         require(count("max_rounds", max_rounds) <= FURTHEST, "max_rounds", max_rounds, "must be at most 2**62")
     require(reduce is None or callable(reduce), "reduce", reduce, "must be a function from Runs to a dict of arrays")
@@ -224,9 +206,7 @@ def _ids(replications, size):
               and not isinstance(replications, str | bytes | bytearray | dict))
     number = len(replications) if listed else count("replications", replications)
     affordable("replications", replications, number * size)
-    if not listed:
-        return list(range(number))
-    ids = [count("replications", r, low=0) for r in replications]
+    ids = [count("replications", r, low=0) for r in replications] if listed else list(range(number))
     require(len(ids) > 0 and len(set(ids)) == len(ids) and max(ids) < 2**32, "replications", replications,
             "must be distinct and below 2**32, at least one")
-    return [int(r) for r in ids]
+    return ids

@@ -30,18 +30,11 @@ class StoreError(RuntimeError):
     """
 
 
-class Store:
-    """A mapping from a digest to a dict of arrays.
+class Store(contextlib.AbstractContextManager):
+    """A mapping from a digest to a dict of arrays, in the file `path`, which is made with its folder if absent.
 
-    `path` is the file, made with its folder if absent.
+    Raises StoreError if the file is damaged, is not a store or cannot be written. Nothing is overwritten.
 
-    Raises
-    ------
-    StoreError
-        If the file is damaged, is not a store or cannot be written. Nothing is overwritten.
-
-    Examples
-    --------
     >>> with Store(":memory:") as store:
     ...     store.put([(b"key", {"regret": np.arange(3)})])
     ...     store.get(b"key"), store.get(b"another"), len(store)
@@ -69,7 +62,8 @@ class Store:
         self._db.execute("PRAGMA synchronous=NORMAL")
         if not pages:
             # A file of ours says so from its first page on: one that is empty and has pages is another program's.
-            with self._transaction():
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
                 self._db.execute(f"PRAGMA application_id={APPLICATION}")
                 self._db.execute(f"PRAGMA user_version={FORMAT}")
                 self._db.execute("CREATE TABLE IF NOT EXISTS results "
@@ -79,22 +73,13 @@ class Store:
             self._db.execute("PRAGMA journal_mode=WAL")
 
     @contextlib.contextmanager
-    def _transaction(self):
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
-
-    @contextlib.contextmanager
     def _clear_errors(self):
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "full" in str(error) or ("disk I/O" in str(error) and self._nearly_full()):
+            # SQLite calls it an I/O error when its index of the log finds no room.
+            if "full" in str(error) or (
+                    "disk I/O" in str(error) and shutil.disk_usage(self.path.parent).free < NEARLY_FULL):
                 raise OSError(errno.ENOSPC, f"no space left to store finished replications ({error}); those stored "
                                             "before are safe, free some space and run again", str(self.path)) from error
             raise StoreError(f"store {self.path}: cannot be used ({error})") from error
@@ -103,12 +88,6 @@ class Store:
                              "Move it away to compute its results anew.") from error
         except OSError as error:
             raise StoreError(f"store {self.path}: cannot be written ({error.strerror})") from error
-
-    def _nearly_full(self):
-        # SQLite calls it an I/O error when its index of the log finds no room.
-        with contextlib.suppress(OSError):
-            return shutil.disk_usage(self.path.parent).free < NEARLY_FULL
-        return False        # pragma: no cover - a system that does not tell
 
     def get(self, key: bytes) -> dict[str, np.ndarray] | None:
         """The arrays filed under `key`, or None."""
@@ -123,8 +102,10 @@ class Store:
 
     def put(self, items: Iterable[tuple[bytes, dict[str, np.ndarray]]]) -> None:
         """File results, all or none: pairs (key, dict of arrays)."""
-        rows = [(key, payload, _checksum(key, payload)) for key, payload in ((k, _pack(v)) for k, v in items)]
-        with self._clear_errors(), self._transaction():
+        packed = [(key, _pack(arrays)) for key, arrays in items]
+        rows = [(key, payload, _checksum(key, payload)) for key, payload in packed]
+        with self._clear_errors(), self._db:        # all that follows is rolled back if one of it fails
+            self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
 
     def __len__(self):
@@ -133,9 +114,6 @@ class Store:
     def close(self) -> None:
         """Close the file; everything that was put is in it."""
         self._db.close()
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.close()

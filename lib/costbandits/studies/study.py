@@ -1,5 +1,6 @@
 """A study: all that decides its results, and how one of its replications is played."""
 
+import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,6 @@ PATIENCE = 10**8    # rounds of a policy that plays them one by one, where max_r
 PROBED = 10**4      # rounds for which promises are checked against the full scan
 CHECKED = {0, *(1 << i for i in range(32))}     # replications after the first in which they are
 STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
-OUT_OF_BOUNDS, TOO_SHORT = "out of bounds", -1     # what Numba and NumPy say of an array that is too short
 
 
 @dataclass(frozen=True)
@@ -177,11 +177,12 @@ class Study:
                 status = kernels.play(policy, run, problem, stream(self.seed, replication, POLICY), fast_too)
             except RuleError as told:
                 error = told.__cause__
-                if not (isinstance(error, IndexError) and OUT_OF_BOUNDS in str(error)):
+                # Numba and NumPy say so of an array that is too short.
+                if not (isinstance(error, IndexError) and "out of bounds" in str(error)):
                     raise RuntimeError(f"policy {label!r}, replication {replication}, round {told}: its rule raised "
                                        f"{type(error).__name__}: {error}") from error
-                status = TOO_SHORT
-            if status == TOO_SHORT:
+                status = None
+            if status is None:
                 require(False, f"policies[{label!r}]", policy,
                         f"its rule reads beyond the end of an array: it is given {problem.K} arms and "
                         f"{len(policy.parameters)} params; hand over what is missing by params=(...), "
@@ -261,12 +262,10 @@ class Study:
 
 def _first_difference(pulls, rounds):
     """The first round up to which the pulls of kernel and definition differ, by bisection; they do after `rounds`."""
-    low, high = 0, rounds
-    while high - low > 1:
-        middle = (low + high) // 2
-        same = np.array_equal(pulls(middle, True), pulls(middle, False))
-        low, high = (middle, high) if same else (low, middle)
-    return high
+    def differ(t):
+        return not np.array_equal(pulls(t, True), pulls(t, False))
+
+    return 1 + bisect.bisect_left(range(1, rounds), True, key=differ)
 
 
 def _scaling(policy, what):
