@@ -64,6 +64,7 @@ class Tuning(NamedTuple):
 
 USUAL = Tuning()        # a flat optimum
 STEADY = 7.0            # logarithm of a number of pulls
+INFINITE = np.float64(inf).view(np.int64)
 
 
 class Bells(NamedTuple):
@@ -163,13 +164,12 @@ def wind(t, k, q, post, rng):
     post[BELL, k] = t + wait(post[RATE, k], rng)
 
 
-@step
-def first_of(rounds):
-    """The smallest of positive numbers. They sort like their bits, which are compared many at a time."""
-    bits = rounds.view(np.int64)
-    first = bits[0]
-    for k in range(1, len(bits)):
-        first = min(first, bits[k])
+@nb.njit(error_model="numpy")
+def next_bell(t, bells):
+    """The round of the first bell after t. Positive numbers sort like their bits, which are compared many at a time."""
+    bits, first = bells.view(np.int64), INFINITE
+    for k in range(len(bells)):
+        first = min(first, bits[k] if bells[k] > t else INFINITE)
     return np.int64(first).view(np.float64)
 
 
@@ -191,7 +191,7 @@ def cover(t, tuning, post, race, rng):
         least = max(tuning.room * post[CHANCE, k], tuning.calm / sqrt(post[A, k] + post[B, k]))
         race.cap = min(ldexp(1.0, frexp(least)[1]), tuning.loud)
     wind(t, k, race.cap, post, rng)
-    race.ring = min(first_of(post[BELL]), race.until + 1.0)
+    race.ring = min(next_bell(0.0, post[BELL]), race.until + 1.0)
 
 
 @nb.njit(error_model="numpy")
@@ -225,6 +225,7 @@ def contest(t, low_rang, post, race, rung, rng):
     for k in range(len(bells)):
         rung[heard] = k
         heard += bells[k] <= t
+    ring = next_bell(t, bells)
     while x == 0.0:                                  # silent, or a false alarm: above theta
         V = draw(a, b, c, d, rng)
         x = V if V > theta else 0.0
@@ -242,6 +243,7 @@ def contest(t, low_rang, post, race, rung, rng):
                 if V > best and s * log(V / theta) < kept:
                     arm, best, room = k, V, log(V / theta)
             bells[k] = t + wait(post[RATE, k], rng)
+            ring = min(ring, bells[k])
     else:
         for k in range(len(bells)):
             a, b, c, d, V = post[A, k], post[B, k], post[C, k], post[D, k], 0.0
@@ -249,13 +251,14 @@ def contest(t, low_rang, post, race, rung, rng):
                 V = knock(a, b, c, d, post[TILT, k], theta, rng)
                 drawn += 1
                 bells[k] = t + wait(post[RATE, k], rng)
+                ring = min(ring, bells[k])
             while V == 0.0 and k != leader:          # silent, or a false alarm: not above theta
                 V = draw(a, b, c, d, rng)
                 V = V if V <= theta else 0.0
                 drawn += 1
             if V > best:
                 arm, best = k, V
-    race.ring = min(first_of(bells), race.until + 1.0)
+    race.ring = min(ring, race.until + 1.0)
     race.work += drawn
     return arm
 
