@@ -126,7 +126,6 @@ def numbers(thing):
 
     What a kernel calls `local` decides only how far it looks ahead, and is not pinned.
     """
-    thing = thing.pinned() if hasattr(thing, "pinned") else thing
     if isinstance(thing, np.record):
         yield from thing.tolist()
     elif isinstance(thing, tuple):
@@ -139,14 +138,29 @@ def numbers(thing):
         yield thing
 
 
+def as_pinned(own, horizon):
+    """What a kernel works on, in the order and with the fields that it had when its numbers were pinned."""
+    kind = f"{type(own).__module__.rpartition('.')[2]}.{type(own).__name__}"
+    if kind == "subsidy.Bounds":
+        return own.told, (own.pessimistic, False, False), own.upper, own.lower, own.price, np.zeros((3, own.price.size))
+    if kind == "subsidy.Spells":
+        return own.told, (False, own.once, False), own.notes
+    if kind == "subsidy_thompson.Bells":        # an arm was a row of one table, told what all policies were
+        table = np.column_stack([*own.scores[:6], own.leaf, own.at_leaf, own.member, *own.scores[6:]])
+        told = own.alpha, 1, own.width, horizon, own.unknown, False, False, own.gaussian
+        return told, own.tuning, table, own.trees, own.race
+    return own
+
+
 def working(policy, bandit, stop):
     """Digest of what a policy's loop worked on, as a run has left it: bounds, estimates, posteriors, sums."""
     order = np.arange(bandit.K)
     max_cost, *limits = stop.limits(bandit)
     fractions = np.array([1.0])
     run = Run(Stacks(bandit, 5, 0, order), stop.due(fractions), 10**6, max_cost, *limits, stop.ends(fractions))
-    assert fast.play(policy, run, Problem.of(bandit, stop, order), stream(5, 0, POLICY)) == DONE
-    return bits(*map(np.ravel, numbers((run.state, run.worked_on))))
+    problem = Problem.of(bandit, stop, order)
+    assert fast.play(policy, run, problem, stream(5, 0, POLICY)) == DONE
+    return bits(*map(np.ravel, numbers((run.state, *(as_pinned(own, problem.horizon) for own in run.worked_on)))))
 
 
 def played(name):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 ERRORS = {
     # Kernels.
-    "costbandits/fast/variances.py": [
+    "costbandits/fast/lower.py": [
         ("return omega_ratio(arm.reward / (n + m), (arm.cost + costs) / n, w_r, w_c)",
          "return omega_ratio(arm.reward / (n + m), arm.cost / n, w_r, w_c)",
          "fast/test_blocks.py::test_no_index_falls_below_the_bound_within_a_block",

@@ -541,14 +541,14 @@ def bounded(own, arm, arms):
 
 
 def choice(own):
-    return cost_subsidy.cheapest(own.told.alpha, own.lower if own.kind.pessimistic else own.upper, own.upper, own.price)
+    return cost_subsidy.cheapest(own.told.alpha, own.lower if own.pessimistic else own.upper, own.upper, own.price)
 
 
 def block_that_stays(rng, pessimistic, unknown):
     """An arm that is the choice, and the longest block of its pulls, all failures and all costs first, that `stays`."""
     K, T = int(rng.integers(2, 5)), 1000
     told = cost_subsidy.Told(float(rng.choice([0.0, 0.1, 0.5])), 1, 2 * log(T), T, unknown)
-    own = quick.Bounds(told, quick.Kind(pessimistic), *np.zeros((3, K)), np.zeros((3, K)), new_record(quick.LOCAL))
+    own = quick.Bounds(told, pessimistic, *np.zeros((3, K)), new_record(quick.LOCAL))
     n, arms = rng.integers(50, 1500, K), Arms.of(K)
     arms.n[:], arms.reward[:], arms.cost[:] = n, rng.uniform(0.2, 0.9, K) * n // 1, rng.uniform(0.1, 0.9, K) * n // 1
     own.price[:] = rng.integers(0, 4, K) / 4

@@ -203,8 +203,8 @@ def test_rewards_of_a_block_succeed_one_by_one():
     outcomes, rng = stacks.outcomes(), np.random.default_rng(5)
     assert ts.block(0, 0, 64, outcomes) == 64
     none, half, full = outcomes.counts[0, 0, outcomes.level[0, 0], :3]
-    assert none + half + full == 64 and ts.may_fail(0, 2.0, outcomes) == none + half
-    won = np.bincount([ts.succeed(0, 2.0, outcomes, rng) - full for _ in range(20_000)], minlength=half + 1)
+    assert none + half + full == 64 and ts.how_many(0, 0, -inf, 2.0, outcomes) == none + half
+    won = np.bincount([ts.trials(0, 0, 2.0, outcomes, rng) - full for _ in range(20_000)], minlength=half + 1)
     assert chains.pearson(won, binom.pmf(np.arange(half + 1), half, 0.5)) > ALARM
 
 

@@ -426,7 +426,7 @@ def fill(costs, n, reward, t, spent, budget):
     K, arms = len(costs), Arms.of(len(costs))
     arms.n[:], arms.reward[:] = n, reward
     own = quick.Filled(np.array(costs), np.array([1.0]), *new_search(K), new_record(CLOCK), np.zeros(K, np.int64),
-                       np.zeros(K), new_record(quick.LOCAL))
+                       np.zeros(K), 0.0)
     kinds = quick.fill(cb.FractionalKUBE.rule, t, spent, budget, own, arms)
     return own.picks[:kinds], own.counts[:kinds]
 

@@ -25,7 +25,7 @@ from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import Game, Limits
 from costbandits.fast import subsidy_thompson as st
 from costbandits.fast import tails
-from costbandits.fast.subsidy_thompson import USUAL, Bells, Terms, Tuning
+from costbandits.fast.subsidy_thompson import USUAL, Bells, Tuning
 from costbandits.fast.tails import LEVELS, LOW, TAILS, TOP, Scores
 from costbandits.policies.cost_subsidy import cheapest
 
@@ -44,7 +44,7 @@ KINDS = {"usual": Tuning(), "each": Tuning(margin=1e9, crowd=1e9, contended=1e9)
 
 
 def told(posterior, alpha, unknown=False, width=0.3):
-    return Terms(float(alpha), float(width), 1000, unknown, posterior == "gaussian")
+    return float(alpha), float(width), unknown, posterior == "gaussian"
 
 
 # ---- the law ----------------------------------------------------------------------------------------
@@ -119,15 +119,15 @@ FAULTS = {
     "the leader's bell not thinned": ("rng.random() * race.bound >= scores.chance[k, LOW]@", "False"),
     "no guarantor": ("low if k == guarantor and least < inf else -inf@", "-inf"),
     "crowd: a poor best member": ("most >= race.least and arm >= 0@", "arm >= 0"),
-    "crowd: no sure arm needed": ("own.lines.leaf[arm] <= race.sure@", "True"),
+    "crowd: no sure arm needed": ("own.leaf[arm] <= race.sure@", "True"),
     "the bound not renewed": ("scores.pulls[arm] - scores.won[arm] <= race.allowed@", "True"),
     "a pulled arm's bell not renewed": ("update(arm, x, own)@", "None"),
-    "bells not wound after a pull": ("wind(t, own.lines.trees[1, 0], race, rng)@", "None"),
+    "bells not wound after a pull": ("wind(t, own.trees[1, 0], race, rng)@", "None"),
     "the leader's price not watched": ("price < race.dearer or price == race.agreed@", "True"),
     "a rival's price not watched": ("not spared(arm, own)@", "False"),
 }
 NUMBER = {None: 0, **{fault: number for number, fault in enumerate(FAULTS, start=1)}}
-PARTS = ("fill_in", "unusual", "disturbed", "largest", "contended", "crowd", "settled", "refresh", "holds", "follow",
+PARTS = ("fill_in", "unusual", "disturbed", "contended", "crowd", "settled", "refresh", "holds",
          "silent", "choose", "advance", "learn")
 
 
@@ -140,7 +140,7 @@ def tangent(level, won, n, gaussian, rng):
 @nb.njit
 def eager(k, tail, least, most, own, rng):
     """`between` that begins with such a score."""
-    scores, gaussian = own.scores, own.terms.gaussian
+    scores, gaussian = own.scores, own.gaussian
     level, chance, won, n = scores.level[k, tail], scores.chance[k, tail], scores.won[k], scores.pulls[k]
     x = tangent(level, won, n, gaussian, rng)
     if x > least and tails.thin(chance, rng.random()):
@@ -178,7 +178,7 @@ def stay(rounds, own, rng):
     for t in range(rounds):
         if race.work >= own.tuning.lazy * K:
             refresh(own)
-            wind(t, own.lines.trees[1, 0], race, rng)
+            wind(t, own.trees[1, 0], race, rng)
         if race.leader >= 0:
             arm = race.leader if t < race.bell else disturbed(own, rng)
             kinds[0] += t >= race.bell
@@ -189,7 +189,7 @@ def stay(rounds, own, rng):
         else:
             arm = each(own, rng)
         if t >= race.bell:
-            wind(t + 1, own.lines.trees[1, 0], race, rng)
+            wind(t + 1, own.trees[1, 0], race, rng)
         kinds[-race.leader if race.leader < 0 else 4] += 1
         counts[arm] += 1
     return counts, kinds
@@ -207,10 +207,10 @@ def walk(repeats, length, start, own, rng, outcomes, state, record, limits):
             mine[:] = first
         for sums in arms[1:]:
             sums[:] = 0.0
-        own.lines.trees[:], arms.n[:], pulled[:] = 0.0, 0, 0
+        own.trees[:], arms.n[:], pulled[:] = 0.0, 0, 0
         path, now.rounds = 0, K
         refresh(own)
-        wind(K, own.lines.trees[1, 0], own.race, rng)
+        wind(K, own.trees[1, 0], own.race, rng)
         for last in range(K + 1, K + 1 + length):         # so the kernel is left and entered at every pull
             stop = Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause)
             bells(own, rng, Game(outcomes, state, record, stop))
@@ -225,7 +225,7 @@ def walk(repeats, length, start, own, rng, outcomes, state, record, limits):
 
 def midway(won, n, price, terms, tuning=USUAL, fault=None):
     """What the kernel works on in the midst of a run, with the number of an error behind the list of the crowd."""
-    own = Bells.of(terms, tuning, np.array(price, float), terms.gaussian)
+    own = Bells.of(*terms, tuning, np.array(price, float), terms[-1])
     own.scores.won[:], own.scores.pulls[:] = won, n
     return own._replace(member=np.append(own.member, NUMBER[fault]))
 
@@ -471,7 +471,7 @@ def test_a_chance_is_the_area_under_the_tangent_and_bounds_the_tail():
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
 def test_what_is_learned_is_what_would_be_measured(posterior):
     rng, own = np.random.default_rng(7), midway([3, 20], [7, 50], [0.5, 0.2], told(posterior, 0.1))
-    scores, trees = own.scores, own.lines.trees
+    scores, trees = own.scores, own.trees
     for tail, level in enumerate([0.2, *np.linspace(0.9, 0.6, 8)]):
         for k in range(2):
             tails.measure(k, tail, level, own)
@@ -495,10 +495,10 @@ def test_the_leaders_bound_holds_until_it_has_lost_what_is_allowed(posterior):
     for _ in range(200):
         n = np.floor(10 ** rng.uniform(1, 4))
         own = midway([np.floor(0.6 * n), np.floor(0.4 * n)], [n, n], [0.1, 0.5], told(posterior, 0.1))
-        (won, pulls, *_), race, gaussian = own.scores, own.race, own.terms.gaussian
+        (won, pulls, *_), race, gaussian = own.scores, own.race, own.gaussian
         race.leader, level = 0, float(0.6 - rng.uniform(0, 5) * (0.24 / n) ** 0.5)
         tails.measure(0, LOW, level, own)
-        st.vouch(own)
+        tails.vouch(own)
         if race.bound >= 1.0:
             continue
         p = rng.choice([0.0, 0.3, 0.6, 1.0])
@@ -525,16 +525,16 @@ def test_whose_stretch_is_hit():
     rng = np.random.default_rng(9)
     for K in (1, 2, 5, 8, 13):
         own = midway(np.ones(K), np.full(K, 3), rng.random(K), told("beta", 0.1))
-        chance, lines = own.scores.chance, own.lines
+        chance = own.scores.chance
         for k in range(K):
             chance[k, TOP] = rng.choice([0.0, 0.1, 0.5, 1.0])
             tails.hang(k, own)
-        ends = np.cumsum([tails.stretch(chance[arm, TOP]) for arm in lines.arm])
-        assert lines.trees[1, 0] == pytest.approx(ends[-1])
+        ends = np.cumsum([tails.stretch(chance[arm, TOP]) for arm in own.at_leaf])
+        assert own.trees[1, 0] == pytest.approx(ends[-1])
         for place in rng.random(50) * ends[-1]:
-            arm, end = tails.locate(0, place, lines)
+            arm, end = tails.locate(0, place, own)
             leaf = np.searchsorted(ends, place, side="right")
-            assert arm == lines.arm[leaf] and end == pytest.approx(ends[leaf])
+            assert arm == own.at_leaf[leaf] and end == pytest.approx(ends[leaf])
 
 
 def bits():

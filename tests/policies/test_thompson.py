@@ -142,16 +142,17 @@ IN_PULLS = {
     "the recursion of the chance dropped": ("s != 0.0", "False"),
     "its cost factor dropped": ("gain(a, c, N, s, x, y)", "gain(a, c, N, s, x, 0.0)"),
     "the cap kept though exceeded": ("post[CHANCE, arm] > race.cap", "False"),
-    "a pulled rival's bell not wound anew": ("t + wait(post[RATE, arm], rng)", "post[BELL, arm]"),
-    "a pulled rival's bell at the old pace": ("rate_of(post[CHANCE, arm])", "post[RATE, arm]"),
+    "a pulled rival's bell not wound anew": ("wind(t, arm, post[CHANCE, arm], post, rng)", "None"),
+    "a pulled rival's bell at the old pace": ("wind(t, arm, post[CHANCE, arm], post, rng)",
+                                              "at_old_pace(t, arm, post, rng)"),
     "refreshed when the next bell is far": ("race.work >= tuning.lazy * arms.n.size", "race.ring > t + 3"),
 }
 IN_BLOCKS = {
     "a block across bells": ("min(free, space * (a + b) / -s)", "space * (a + b) / -s"),
     "a block across a checkpoint": ("money.spent + cost < money.due", "True"),
-    "the bound of a block without its costs": ("at_most(arm, 1, outcomes) * by_cost", "0.0"),
+    "the bound of a block without its costs": ("how_many(arm, 1, 0.0, inf, outcomes) * by_cost", "0.0"),
     "the chance not renewed after a block": ("bound(a, b, c, d, s, race.theta)", "post[CHANCE, arm]"),
-    "the expected number of successes": ("trials(arm, 0, outcomes, rng)", "expected(arm, 0, outcomes)"),
+    "the expected number of successes": ("trials(arm, 0, 1.0, outcomes, rng)", "expected(arm, 0, outcomes)"),
 }
 SINGLE = "no blocks"                                       # not an error: a reference for those who make one
 FAULTS = {**IN_CONTESTS, **IN_PULLS, **IN_BLOCKS, SINGLE: ("free >= LEAF", "False")}
@@ -163,6 +164,12 @@ def eager(a, b, c, d, s, theta, rng):
     """`knock` that keeps all that is below theta."""
     V = thompson.draw(a + s, b, c - s, d, rng)
     return V if s == 0.0 or V < theta else 0.0
+
+
+@nb.njit
+def at_old_pace(t, arm, post, rng):
+    """`wind` by the chance that the arm had when its bell was wound last."""
+    post[BELL, arm] = t + thompson.wait(post[RATE, arm], rng)
 
 
 @nb.njit
@@ -185,7 +192,7 @@ def faulty():
         before = source[:source.index(right)]
         table = "own.posteriors" if "own" in before[before.rindex("def "):].partition(":")[0] else "post"
         source = source.replace(right, f"(({wrong}) if {table}[8, 0] == {NUMBER[fault]} else ({right}))")
-    names = {**vars(thompson), "eager": eager, "expected": expected}
+    names = {**vars(thompson), "eager": eager, "at_old_pace": at_old_pace, "expected": expected}
     exec(source, names)
     bells = compiled(loop(*(names[step] for step in ("choose", "advance", "learn", "if_counted"))))
     return types.SimpleNamespace(**{part.py_func.__name__: names[part.py_func.__name__] for part in parts}, bells=bells)

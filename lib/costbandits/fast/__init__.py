@@ -59,18 +59,13 @@ def kernel_of(policy: Policy) -> Fast | None:
     >>> kernel_of(cb.BTS()).same, kernel_of(cb.BTS(naive=True))
     ('law', None)
     """
-    for cls in type(policy).__mro__:
+    mro = type(policy).__mro__
+    for cls in mro:
         found = KERNELS.get(cls)
         if found is not None:
-            return found if (found.broken or _as_defined(policy, cls)) and found.when(policy) else None
+            own = set(vars(policy)).union(*(vars(sub) for sub in mro[:mro.index(cls)]))
+            return found if (found.broken or own.isdisjoint(DEFINITION)) and found.when(policy) else None
     return None
-
-
-def _as_defined(policy, cls):
-    """Whether a policy does what the class does from which it inherits."""
-    own = set(vars(policy)) | {name for sub in type(policy).__mro__[:type(policy).__mro__.index(cls)]
-                               for name in vars(sub)}
-    return own.isdisjoint(DEFINITION)
 
 
 def play(policy: Policy, run: Run, problem: Problem, rng: np.random.Generator, fast: bool = True) -> int:

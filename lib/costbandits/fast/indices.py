@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 
 from ..engine.compilation import keep
-from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, pull_once, step, unless_typed
+from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, one, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.plain import index_at
 from ..engine.run import Run
@@ -21,8 +21,7 @@ from ..engine.state import Arm, new_record
 from ..engine.trees import LEAF, block, is_counted, read_on, settle, skip, total
 from ..policies.base import IndexRule, Problem
 from . import kernel
-from .lower import in_blocks, lower_for, no_lower
-from .promises import broken
+from .lower import lower_for, no_lower
 from .search import lazy_argmax, new_search
 
 SHORTEST = 4        # a block of fewer pulls is not worth a try
@@ -128,14 +127,44 @@ def by_blocks(index: Callable, lower: Callable) -> Callable:
                 if arms.n[arm] == filled[arm]:
                     settle(arm, arms, outcomes)
         if arms.n[arm] == i:
-            reward, cost = pull_once(arm, arms, outcomes)
-            money = Money(money.spent + cost, money.collected + reward, money.due)
+            money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
         return money, arms.n[arm] - i
 
     return loop(choose, advance, goes_on=unless_typed)
 
 
-@kernel(IndexRule, when=lambda policy: policy.monotone, blocks=in_blocks, broken=broken)
+@np.errstate(all="ignore")      # without compilation NumPy warns
+def _broken(policy, run, problem, rounds):
+    """A promise that breaks and a round at which it does, looked for on the outcomes of a run up to `rounds`."""
+    def above(value, other):
+        return value > other + SLACK * abs(other)
+
+    def at(t, n, sums, constant):
+        return policy.rule(t, n, *sums[n - 1].tolist(), constant, policy.parameters)
+
+    constants, lower = policy.constants(problem).tolist(), no_lower if run.stacks.negative else lower_for(policy)
+    for k in np.flatnonzero(run.state.arms.n).tolist():
+        pairs = run.stacks.pairs(k, int(run.state.arms.n[k]))
+        sums, last, constant = np.cumsum(np.hstack([pairs, pairs**2]), axis=0), len(pairs), constants[k]
+        for n in np.unique(np.geomspace(1, last, 48).astype(int)).tolist():
+            times = np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(int)).tolist()
+            values = [at(t, n, sums, constant) for t in times]
+            for before, value, t in zip(values, values[1:], times[1:], strict=False):
+                if above(before, value):
+                    return "monotone", t
+            arm = Arm(n, *sums[n - 1].tolist(), constant)
+            for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if lower is not no_lower else ():
+                rewards, costs = (sums[n + m - 1] - sums[n - 1]).tolist()[:2]
+                for t in times[::8]:
+                    least = lower(t, m, arm, rewards, costs, policy.parameters)
+                    for j in np.unique(np.linspace(0, m - 1, 8).astype(int)).tolist():
+                        if above(least, at(t + j, n + j, sums, constant)):
+                            return "regular", t + j
+    return None
+
+
+@kernel(IndexRule, when=lambda policy: policy.monotone, blocks=lambda policy: lower_for(policy) is not no_lower,
+        broken=_broken)
 def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
     """Lazily while every arm is affordable, then by full scans."""
     limits, lower = run.limits, no_lower if run.stacks.negative else lower_for(policy)

@@ -1,9 +1,8 @@
 """Thompson sampling over a known cost: the law of its definition, exactly, with almost nothing drawn.
 
 For a threshold theta let h = theta c, of an arm with the cost c. It is an *event* that a rival's R is above its h, or
-the leader's below. In a round without events the leader is pulled, whatever the scores are. Only the first event in the
-order of the arms is looked for: arm k's comes first with probability p_k prod_{j<k} (1 - p_j), with p_j that of its
-event. So
+the leader's below. In a round without events the leader is pulled. Only the first event in the order of the arms is
+looked for: arm k's comes first with probability p_k prod_{j<k} (1 - p_j), with p_j that of arm j's event. So
 
 * with probability q_k, Chernoff's bound E[R^s] h^-s >= p_k, the round is a candidate of arm k;
 * then R is drawn from Beta(a + s, N - a) and kept with probability (R/h)^-s if it lies on the event's side: what is
@@ -11,9 +10,9 @@ event. So
 * then all other arms are drawn. If one before k has its event, too, then k's was not the first, and the round counts as
   one without events. Else all scores are there, with their law, and the best is pulled.
 
-All candidates together come at the rate sum q_k, and the round of the next is drawn at once (`engine.thinning`). The
-leader learns in the meantime; a cap takes the place of its q, and each of its candidates counts with
-probability q/cap. While q stays below the cap, which is known for whole blocks of pulls, nothing need be drawn.
+The round of the next candidate, of whichever arm, is drawn at once (`engine.thinning`). The leader learns in the
+meantime; a cap takes the place of its q, and each of its candidates counts with probability q/cap. While q stays below
+the cap, which is known for whole blocks of pulls, nothing need be drawn.
 """
 
 from math import exp, inf, log, log1p, sqrt
@@ -22,16 +21,17 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import END, Money, if_counted, loop, pull_once, step
+from ..engine.driver import END, Money, if_counted, loop, one, step
 from ..engine.numerics import bent, tail
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
-from ..engine.trees import KIND, LEAF, block, is_counted, skip, total
+from ..engine.trees import LEAF, block, is_counted, skip, total
 from ..policies.base import Problem
 from ..policies.known_cost_ts import KnownCostTS
 from . import kernel
 from .indices import all_affordable_below
+from .thompson import how_many, trials
 
 # Rows of the posteriors: a and N; the cost; the level h; exponent s and Chernoff's bound q; the rate at which
 # candidates come, which is q but for the leader, whose cap it is.
@@ -50,13 +50,6 @@ class Events(NamedTuple):
     scale: float
     posteriors: np.ndarray      # (RATE + 1, K)
     clock: np.record
-
-    @classmethod
-    def of(cls, scale: float, costs: np.ndarray) -> "Events":
-        """What it works on before the first pull."""
-        post = np.zeros((RATE + 1, len(costs)))
-        post[A], post[N], post[COST] = 1.0, 2.0, costs
-        return cls(float(scale), post, new_record(CLOCK))
 
 
 @nb.njit(error_model="numpy")
@@ -105,18 +98,6 @@ def prepare(t, post, clock, rng):
 
 
 @nb.njit(error_model="numpy")
-def draw_all(spent, ceiling, post, rng):
-    """The arm with the best score of those that are affordable; END if there is none."""
-    arm, best = END, -1.0
-    for k in range(post.shape[1]):
-        if spent + post[COST, k] <= ceiling:
-            score = rng.beta(post[A, k], post[N, k] - post[A, k]) / post[COST, k]
-            if score > best:
-                arm, best = k, score
-    return arm
-
-
-@nb.njit(error_model="numpy")
 def candidate(clock, post, rng):
     """The arm of a round that is a candidate."""
     leader, u, first = clock.arm, rng.random() * clock.rate, 0
@@ -141,28 +122,6 @@ def candidate(clock, post, rng):
 
 
 @nb.njit(error_model="numpy")
-def succeed(arm, scale, outcomes, rng):
-    """How many rewards of the next block succeed in a trial each."""
-    won, d = 0, outcomes.level[arm, 0]
-    for v in range(outcomes.trees[arm, KIND]):
-        share, often = outcomes.laws[arm, 0, v] / scale, outcomes.counts[arm, 0, d, v]
-        if share >= 1.0:
-            won += often
-        elif share > 0.0:
-            won += rng.binomial(often, share)
-    return won
-
-
-@nb.njit(error_model="numpy")
-def may_fail(arm, scale, outcomes):
-    """How many rewards of the next block are not sure to succeed."""
-    often, d = 0, outcomes.level[arm, 0]
-    for v in range(outcomes.trees[arm, KIND]):
-        often += outcomes.counts[arm, 0, d, v] * (outcomes.laws[arm, 0, v] < scale)
-    return often
-
-
-@nb.njit(error_model="numpy")
 def leap(arm, m, money, own, arms, outcomes, rng):
     """Pull the leader's next block of up to m outcomes, if its chance stays below the cap whatever their order.
 
@@ -174,9 +133,9 @@ def leap(arm, m, money, own, arms, outcomes, rng):
     while m >= LEAF:
         m = block(arm, arms.n[arm], m, outcomes)
         cost = total(arm, 1, outcomes)
-        if cost < money.due - money.spent and may_fail(arm, scale, outcomes) * grows <= space:
+        if cost < money.due - money.spent and how_many(arm, 0, -inf, scale, outcomes) * grows <= space:
             reward = total(arm, 0, outcomes)
-            post[A, arm] += succeed(arm, scale, outcomes, rng)
+            post[A, arm] += trials(arm, 0, scale, outcomes, rng)
             post[N, arm] += m
             skip(arm, arms, outcomes)
             post[CHANCE, arm] = bound(post[A, arm], post[N, arm], post[TILT, arm], post[LEVEL, arm])
@@ -202,7 +161,12 @@ def choose(t, money, own, arms, limits, rng):
         elif arm != ALL:
             m = min(clock.candidate, limits.last_round) - t
     if arm == ALL:
-        arm = draw_all(money.spent, limits.ceiling, post, rng)
+        arm, best = END, -1.0
+        for k in range(post.shape[1]):
+            if money.spent + post[COST, k] <= limits.ceiling:
+                score = rng.beta(post[A, k], post[N, k] - post[A, k]) / post[COST, k]
+                if score > best:
+                    arm, best = k, score
     return arm, m
 
 
@@ -213,8 +177,7 @@ def advance(arm, m, t, money, own, arms, outcomes, rng):
     if m >= LEAF and i == outcomes.filled[arm] and is_counted(arm, outcomes):
         money = leap(arm, m, money, own, arms, outcomes, rng)
     if arms.n[arm] == i:
-        reward, cost = pull_once(arm, arms, outcomes)
-        money = Money(money.spent + cost, money.collected + reward, money.due)
+        money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
     return money, arms.n[arm] - i
 
 
@@ -237,5 +200,7 @@ by_events = loop(choose, advance, learn, if_counted)
 @kernel(KnownCostTS, same="law", when=lambda policy: not policy.naive)
 def play(policy: KnownCostTS, run: Run, problem: Problem, rng: np.random.Generator) -> int:
     """Nearly every round pulls the leader, by blocks where that is possible."""
-    return run.play(by_events, Events.of(policy.reward_scale, problem.cost_means), rng,
+    post, costs = np.zeros((RATE + 1, problem.K)), problem.cost_means
+    post[A], post[N], post[COST] = 1.0, 2.0, costs
+    return run.play(by_events, Events(float(policy.reward_scale), post, new_record(CLOCK)), rng,
                     pause=all_affordable_below(run.limits.max_cost, run.limits.ceiling))

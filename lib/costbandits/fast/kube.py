@@ -22,8 +22,6 @@ from .indices import all_affordable_below, known
 from .lower import lower_of, no_lower
 from .search import lazy_argmax, new_search, pulled
 
-LOCAL = np.dtype([("least", "f8")])      # the smallest cost
-
 
 class Filled(NamedTuple):
     """The costs, the scale of rewards, the search for the densest arm; when to draw next, and room for a filling."""
@@ -36,7 +34,7 @@ class Filled(NamedTuple):
     clock: np.record
     picks: np.ndarray
     counts: np.ndarray
-    local: np.record
+    local: float            # the smallest cost
 
 
 @nb.njit(error_model="numpy")
@@ -69,15 +67,6 @@ def item(at, picks, counts):
 
 
 @nb.njit(error_model="numpy")
-def any_item(index, t, spent, ceiling, own, arms, rng):
-    """An item of the filling; END if it is empty. An arm that was never pulled is not left to chance."""
-    kinds, picks, counts = fill(index, t, spent, ceiling, own, arms), own.picks, own.counts
-    if kinds > 1 and arms.n[picks[0]] > 0:
-        return item(rng.random() * counts[:kinds].sum(), picks, counts)
-    return picks[0] if kinds > 0 else END
-
-
-@nb.njit(error_model="numpy")
 def shares(left, cost, least):
     """How often the leader fits into what is left of the budget, and how many other items the rest has room for."""
     often = floor(left / cost)
@@ -85,22 +74,10 @@ def shares(left, cost, least):
 
 
 @nb.njit(error_model="numpy")
-def watch(clock, rng, t, arm, left, cost, least):
-    """Set the clock to the next round that may draw another item than the leader's.
-
-    While only the leader is pulled, it has one item less in each round, and the rest stays what it is.
-    """
-    often, others = shares(left, cost, least)
-    stretch = max(often // 2, 1.0)
-    look_ahead(clock, rng, t, np.int64(stretch), others / (often - stretch + 1.0 + others))
-    clock.arm = arm
-
-
-@nb.njit(error_model="numpy")
 def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
     """An item of the filling, given that round t + 1 is a candidate: the leader's, unless the candidate is accepted."""
     clock, counts, arm = own.clock, own.counts, own.clock.arm
-    u, (often, others) = rng.random() * clock.rate, shares(ceiling - spent, own.constant[arm], own.local.least)
+    u, (often, others) = rng.random() * clock.rate, shares(ceiling - spent, own.constant[arm], own.local)
     if u * (often + others) < others:
         kinds = fill(index, t, spent, ceiling, own, arms)
         at = u * counts[:kinds].sum()
@@ -115,7 +92,8 @@ def by_filling(index: Callable, lower: Callable) -> Callable:
 
     The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
     at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are. The rounds in which it
-    may not are found by thinning; in between the densest arm is pulled many times at once where it stays ahead.
+    may not are found by thinning; in between the densest arm is pulled many times at once where it stays ahead. While
+    only that arm is pulled, it has one item less in each round, and the rest stays what it is.
     """
     @nb.njit(error_model="numpy")
     def safe_pulls(t, arm, value, own, arms):
@@ -134,22 +112,28 @@ def by_filling(index: Callable, lower: Callable) -> Callable:
     @step
     def choose(t, money, own, arms, limits, rng):
         search, clock, costs, ceiling, last = own.search, own.clock, own.constant, limits.ceiling, limits.last_round
-        arm, m = search.leader, 1
-        if money.spent < limits.pause:
+        arm, m, spent = search.leader, 1, money.spent
+        if spent < limits.pause:
             value = index_at(t + 1, arm, index, arms, costs, own.params)
             ahead = t < search.expires and value > search.rival_bound
             if not ahead:
                 arm = lazy_argmax(index, t, own, arms, last)
             if arms.n[arm] > 0:
                 if arm != clock.arm or t >= clock.until:
-                    watch(clock, rng, t, arm, ceiling - money.spent, costs[arm], own.local.least)
+                    often, others = shares(ceiling - spent, costs[arm], own.local)
+                    stretch = max(often // 2, 1.0)
+                    look_ahead(clock, rng, t, np.int64(stretch), others / (often - stretch + 1.0 + others))
+                    clock.arm = arm
                 if t == clock.candidate:
-                    arm = item_of_candidate(index, t, money.spent, ceiling, own, arms, rng)
+                    arm = item_of_candidate(index, t, spent, ceiling, own, arms, rng)
                 elif ahead:
                     m = safe_pulls(t, arm, value, own, arms)
                     m = min(m, search.expires - t, clock.candidate - t, last - t)
         else:
-            arm = any_item(index, t, money.spent, ceiling, own, arms, rng)
+            kinds, picks, counts = fill(index, t, spent, ceiling, own, arms), own.picks, own.counts
+            arm = picks[0] if kinds > 0 else END
+            if kinds > 1 and arms.n[arm] > 0:       # one that was never pulled is not left to chance
+                arm = item(rng.random() * counts[:kinds].sum(), picks, counts)
         return arm, m
 
     return loop(choose, many, after, if_counted)
@@ -169,15 +153,11 @@ def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, ind
     costs, K, limits = problem.cost_means.copy(), problem.K, run.limits
     index = by_sums(index)
     lower = no_lower if run.stacks.negative else lower_of(index)
-    local = new_record(LOCAL)
-    local.least = costs.min()
     params = np.array(params if len(params) else policy.p, float)
-    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K), local)
+    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K), costs.min())
     return run.play(by_filling(index, lower), own, rng,
                     pause=all_affordable_below(limits.max_cost, limits.ceiling))
 
-
-# ---- epsilon-first ------------------------------------------------------------------------------------
 
 @nb.njit(error_model="numpy")
 def sweeps(money, left, explore, costs, arms, outcomes):
@@ -197,36 +177,6 @@ def sweeps(money, left, explore, costs, arms, outcomes):
     return min(m, left // max(fit, 1)), fit
 
 
-@nb.njit(error_model="numpy")
-def sweep(m, money, explore, costs, arms, outcomes):
-    """Pull every arm that fits m times; the money then."""
-    more = Money(0.0, 0.0, inf)
-    for k in range(costs.size):
-        if money.spent + costs[k] <= explore:
-            more = pull_many(k, m, more, arms, outcomes)
-    return Money(money.spent + more.spent, money.collected + more.collected, money.due)
-
-
-@nb.njit(error_model="numpy")
-def next_that_fits(at, spent, explore, costs):
-    """The first position from `at` on, past the last one to the first, of an arm that fits; -1 if none does."""
-    for i in range(costs.size):
-        k = (at + i) % costs.size
-        if spent + costs[k] <= explore:
-            return k
-    return -1
-
-
-@nb.njit(error_model="numpy")
-def densest_that_fits(spent, ceiling, costs, density):
-    """The densest arm that fits, ties to the lowest position; -1 if none does."""
-    arm = -1
-    for k in range(costs.size):
-        if spent + costs[k] <= ceiling and (arm < 0 or density[k] > density[arm]):
-            arm = k
-    return arm
-
-
 class Sweeping(NamedTuple):
     """What exploring may cost, and the arms' costs; their densities once that is over; where the sweep goes on."""
 
@@ -242,13 +192,19 @@ def next_pull(t, money, own, arms, limits, rng):
     _, costs, density, place = own
     arm, m, spent, ceiling = -1, limits.last_round - t, money.spent, limits.ceiling
     if place[0] >= 0:
-        arm = next_that_fits(place[0], spent, own.explore, costs)
+        for i in range(costs.size):
+            k = (place[0] + i) % costs.size
+            if spent + costs[k] <= own.explore:
+                arm = k
+                break
         if arm < 0:
             place[0] = -1
             for k in range(costs.size):     # estimates freeze here; an arm never pulled comes last
                 density[k] = arms.reward[k] / arms.n[k] / costs[k] if arms.n[k] > 0 else -inf
     if arm < 0:
-        arm = densest_that_fits(spent, ceiling, costs, density)
+        for k in range(costs.size):
+            if spent + costs[k] <= ceiling and (arm < 0 or density[k] > density[arm]):
+                arm = k
         arm = arm if arm >= 0 else END
         m = min(max(np.int64(min((ceiling - spent) / costs[arm], FAR)) - 1, 1), m) if arm >= 0 else 1
     return arm, m
@@ -258,12 +214,15 @@ def next_pull(t, money, own, arms, limits, rng):
 def sweep_or_pull(arm, m, t, money, own, arms, outcomes, rng):
     """Whole sweeps, where nothing can happen on the way; else the arm, once while exploring. What is spent is summed in
     another order than pull by pull; what `explore` and the ceiling leave for rounding covers that."""
-    turns, fit, i = 0, 1, arms.n[arm]
+    turns, fit, i, more = 0, 1, arms.n[arm], Money(0.0, 0.0, inf)
     if own.place[0] >= 0:
         turns, fit = sweeps(money, m, own.explore, own.costs, arms, outcomes)
         m = 1
     if turns > 0:
-        return sweep(turns, money, own.explore, own.costs, arms, outcomes), turns * fit
+        for k in range(own.costs.size):
+            if money.spent + own.costs[k] <= own.explore:
+                more = pull_many(k, turns, more, arms, outcomes)
+        return Money(money.spent + more.spent, money.collected + more.collected, money.due), turns * fit
     if own.place[0] >= 0:
         own.place[0] = arm + 1
     return pull_many(arm, m, money, arms, outcomes), arms.n[arm] - i

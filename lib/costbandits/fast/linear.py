@@ -15,20 +15,9 @@ import numpy as np
 from ..engine.driver import loop, one, step
 from ..engine.run import Run
 from ..engine.state import Outcome, new_record
+from ..policies import linear as defined
 from ..policies.base import Problem
-from ..policies.linear import (
-    CB,
-    BudgetCB,
-    Estimates,
-    Memory,
-    Told,
-    optimism,
-    pull_of,
-    radius,
-    renew,
-    shrink,
-    update,
-)
+from ..policies.linear import CB, BudgetCB, Estimates, optimism, pull_of, radius, renew, shrink, update
 from . import kernel
 
 # All arms are looked at in every round if there are few, or where x' A^-1 x begins so large that roundings could
@@ -44,24 +33,8 @@ RACE = np.dtype([("contenders", "i8"), ("pulls", "i8"), ("work", "i8"), ("radius
                  ("spread", "f8"), ("place", "i8")])
 
 
-class Past(NamedTuple):
-    """The pulls remembered."""
-
-    known: np.ndarray           # (K,)          how many of them the `Estimates` of an arm know of
-    u: np.ndarray               # (d, LONGEST)  A^-1 x of the arm,
-    missed: np.ndarray          # (3, LONGEST)  what the estimates missed of reward and cost, and 1 + x' A^-1 x
-
-
-class Survey(NamedTuple):
-    """Room for a look at many arms: their estimates, values, and what these are at most; each of shape (K,)."""
-
-    estimates: Estimates
-    value: np.ndarray
-    bound: np.ndarray
-
-
 class Contest(NamedTuple):
-    """The contenders, and what it takes to bring the other arms up to date.
+    """The contenders, the pulls that other arms have missed, and room for a survey.
 
     The arrays of contenders have room for all arms; `positions` are in order.
     """
@@ -70,9 +43,13 @@ class Contest(NamedTuple):
     positions: np.ndarray       # (K,)
     coordinates: np.ndarray     # (d, K)        of the contenders
     estimates: Estimates        #               of the contenders
-    past: Past
+    known: np.ndarray           # (K,)          how many of the pulls remembered the `Estimates` of an arm know of
+    u: np.ndarray               # (d, LONGEST)  of these pulls: A^-1 x of the arm,
+    missed: np.ndarray          # (3, LONGEST)  what the estimates missed of reward and cost, and 1 + x' A^-1 x
     drift: np.ndarray           # (4, d)        since the survey: change of both estimated parameters; A times it
-    survey: Survey
+    seen: Estimates             #               at the survey,
+    value: np.ndarray           # (K,)          the values then,
+    bound: np.ndarray           # (K,)          and what these are at most
 
     @classmethod
     def of(cls, coordinates: np.ndarray, squared_norm: np.ndarray) -> "Contest":
@@ -80,16 +57,15 @@ class Contest(NamedTuple):
         (d, K), race = coordinates.shape, new_record(RACE)
         near, seen = Estimates(*np.zeros((4, K))), Estimates(*np.zeros((4, K)))
         race.contenders, race.radius, race.rest, race.spread, near.squared_norm[:] = K, inf, -inf, 0.1, squared_norm
-        past = Past(np.zeros(K, np.int64), np.zeros((d, LONGEST)), np.zeros((3, LONGEST)))
-        return cls(race, np.arange(K), coordinates.copy(), near, past, np.zeros((4, d)),
-                   Survey(seen, *np.zeros((2, K))))
+        return cls(race, np.arange(K), coordinates.copy(), near, np.zeros(K, np.int64), np.zeros((d, LONGEST)),
+                   np.zeros((3, LONGEST)), np.zeros((4, d)), seen, *np.zeros((2, K)))
 
 
 class Contested(NamedTuple):
     """What the kernel works on: what the definition does, and the contest."""
 
-    told: Told
-    memory: Memory
+    told: defined.Told
+    memory: defined.Memory
     contest: Contest
 
 
@@ -121,7 +97,7 @@ def largest(number, eps, told, estimates, value):
 def remember(x, pull, contest):
     """Note a pull of an arm x."""
     race, drift, u, s, h, d = contest.race, contest.drift, pull.u, pull.s, contest.race.pulls, x.size
-    us, missed = contest.past.u, contest.past.missed
+    us, missed = contest.u, contest.missed
     missed[0, h], missed[1, h], missed[2, h] = pull.reward, pull.cost, s
     for i in range(d):
         us[i, h] = u[i]
@@ -138,8 +114,8 @@ def remember(x, pull, contest):
 @nb.njit(error_model="numpy")
 def catch_up(k, coordinates, estimates, contest):
     """Bring an arm up to date: by the operations of `update`, from the pulls that its estimates do not know of."""
-    (p, q, w, _), (known, u, missed), pulls = estimates, contest.past, contest.race.pulls
-    r, c, _, z = contest.survey.estimates
+    (p, q, w, _), known, u, missed, pulls = estimates, contest.known, contest.u, contest.missed, contest.race.pulls
+    r, c, _, z = contest.seen
     reward, cost, square = p[k], q[k], w[k]
     for start in range(known[k], pulls, z.size):
         number = min(z.size, pulls - start)
@@ -159,7 +135,7 @@ def catch_up(k, coordinates, estimates, contest):
 @nb.njit(error_model="numpy")
 def put_back(estimates, contest):
     """Write the contenders' estimates back to where those of all arms are."""
-    race, near, known = contest.race, contest.estimates, contest.past.known
+    race, near, known = contest.race, contest.estimates, contest.known
     for i in range(race.contenders):
         k = contest.positions[i]
         estimates.reward[k], estimates.cost[k] = near.reward[i], near.cost[i]
@@ -172,7 +148,7 @@ def take_out(coordinates, estimates, contest):
     race, positions, near = contest.race, contest.positions, contest.estimates
     for i in range(race.contenders):
         k = positions[i]
-        if contest.past.known[k] < race.pulls:
+        if contest.known[k] < race.pulls:
             catch_up(k, coordinates, estimates, contest)
         near.reward[i], near.cost[i] = estimates.reward[k], estimates.cost[k]
         near.squared_norm[i] = estimates.squared_norm[k]
@@ -207,13 +183,23 @@ def look(coordinates, inverse, arms, estimates):
 
 
 @nb.njit(error_model="numpy")
-def elect(eps, told, contest):
-    """Make those arms contenders whose bound comes near to the largest value.
+def new_contest(tries, eps, own, arms):
+    """A survey: those arms become contenders whose bound comes near to the largest value; after some failures all arms
+    do.
 
-    A bound is the value of an arm for a larger radius. No ratio is above 1 / smallest; if arms have that value, the
-    first few are enough, for the lowest position wins: all other arms that may have it stand behind all contenders.
+    A bound is the value of an arm for a larger radius. The wider that is, the more contenders and the fewer surveys,
+    one of which costs as much as to evaluate and update eight times as many contenders as there are arms. No ratio is
+    above 1 / smallest; if arms have that value, the first few are enough, for the lowest position wins: all other arms
+    that may have it stand behind all contenders.
     """
-    race, ((p, q, w, _), value, bound), ratio, smallest = contest.race, contest.survey, told.ratio, told.smallest
+    (told, memory, contest), K = own, arms.n.size
+    race, value, bound, (p, q, w, _) = contest.race, contest.value, contest.bound, contest.seen
+    ratio, smallest = told.ratio, told.smallest
+    put_back(memory.estimates, contest)
+    factor = min(max(sqrt(8.0 * K / (race.work + 1.0)), 0.5), 2.0)
+    race.spread, race.work = min(max(race.spread * factor, 1e-4), 4.0), 0
+    race.radius = eps * (1.0 + race.spread)
+    look(told.coordinates, memory.inverse, arms, contest.seen)
     best, at_best, number, rest, leaders = -inf, 0.0, 0, -inf, 0
     for k in range(w.size):
         root = sqrt(max(w[k], 0.0))
@@ -232,23 +218,6 @@ def elect(eps, told, contest):
         else:
             rest = max(rest, bound[k])
     race.contenders, race.rest = number, rest
-
-
-@nb.njit(error_model="numpy")
-def new_contest(tries, eps, own, arms):
-    """Find out who the contenders are; after some failures all arms are.
-
-    The wider the radius, the more contenders and the fewer surveys, one of which costs as much as to evaluate and
-    update eight times as many contenders as there are arms.
-    """
-    told, memory, contest = own
-    race, K = contest.race, arms.n.size
-    put_back(memory.estimates, contest)
-    factor = min(max(sqrt(8.0 * K / (race.work + 1.0)), 0.5), 2.0)
-    race.spread, race.work = min(max(race.spread * factor, 1e-4), 4.0), 0
-    race.radius = eps * (1.0 + race.spread)
-    look(told.coordinates, memory.inverse, arms, contest.survey.estimates)
-    elect(eps, told, contest)
     if tries == 3:      # pragma: no cover - in compiled runs of thousands of arms
         contest.positions[:] = np.arange(K)
         race.contenders, race.radius, race.rest = K, inf, -inf
@@ -267,7 +236,7 @@ def forget(anew, own, arms):
     else:               # pragma: no cover - in compiled runs of thousands of pulls
         for k in range(arms.n.size):
             catch_up(k, told.coordinates, memory.estimates, contest)
-    contest.past.known[:], contest.race.pulls = 0, 0
+    contest.known[:], contest.race.pulls = 0, 0
     take_out(told.coordinates, memory.estimates, contest)
 
 
@@ -280,7 +249,7 @@ def choose(t, money, own, arms, limits, rng):
     place, best, tries = int(rng.random() * K) if t == 0 else -1, inf, 0
     while place < 0:
         if reach(eps, contest.drift) <= race.radius and (race.work < 16 * K or tries > 0 or race.rest == -inf):
-            place, best = largest(race.contenders, eps, told, contest.estimates, contest.survey.value)
+            place, best = largest(race.contenders, eps, told, contest.estimates, contest.value)
             race.work += race.contenders
         if place < 0 or not (best > race.rest or (told.ratio and best == 1.0 / told.smallest) or tries >= 3):
             place, tries = -1, tries + 1
@@ -299,7 +268,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     shrink(x, pull, memory)
     update(race.contenders, pull, contest.coordinates, contest.estimates)
     remember(x, pull, contest)
-    if t & (t - 1) == 0 or race.pulls == contest.past.u.shape[1]:
+    if t & (t - 1) == 0 or race.pulls == contest.u.shape[1]:
         forget(t & (t - 1) == 0, own, arms)
 
 

@@ -1,15 +1,18 @@
 """Lower bounds of an index over a block of pulls: while one is above all rivals, the whole block may be pulled.
 
-Of a *regular* index the bound follows from the index itself (`lower_of`). Another brings its own, under `lower_bound`.
+Of a *regular* index the bound follows from the index itself (`lower_of`). Another brings its own, under `lower_bound`,
+as the two do that look at variances: omega*-UCB and UCB-B2.
 """
 
 import functools
-import math
 from collections.abc import Callable
+from math import inf, log, sqrt
 
 import numba as nb
 
 from ..policies.base import IndexRule
+from ..policies.classics import ucb_b2
+from ..policies.omega_ucb import omega_ratio, omega_star_ucb
 from ..policies.rules import by_sums
 
 LOWER: dict[Callable, Callable] = {}       # index -> its lower bound over a block
@@ -37,10 +40,6 @@ def lower_of(index: Callable) -> Callable:
 
     For any j < m its index after j more pulls is no less: it does not fall in the mean reward nor in t, and does not
     rise in the mean cost nor, at the same means, in n.
-
-    >>> from costbandits.engine.state import Arm
-    >>> lower_of(cb.UCB1.rule)(2, 3, Arm(1, 1.0, 0.5, 1.0, 0.25, 0.0), 2.0, 1.5, np.empty(0))   # 1/4, ln(t - 1) is 0
-    0.25
     """
     def lower(t, m, arm, rewards, costs, params):
         stretch = (arm.n + m) / arm.n
@@ -53,7 +52,7 @@ def lower_of(index: Callable) -> Callable:
 @nb.njit(error_model="numpy")
 def no_lower(t, m, arm, rewards, costs, params):
     """Of an index that promises nothing for a block of pulls."""
-    return -math.inf
+    return -inf
 
 
 def lower_for(policy: IndexRule) -> Callable:
@@ -65,10 +64,40 @@ def lower_for(policy: IndexRule) -> Callable:
     return lower_of(policy.rule) if policy.regular else LOWER.get(policy.rule, no_lower)
 
 
-def in_blocks(policy: IndexRule) -> bool:
-    """Whether a policy's arms are pulled many times at once.
+@nb.njit(inline="always", error_model="numpy")
+def least_eta(total, square, more, n, m):
+    """A lower bound of `eta` while m more outcomes come in, which sum to `more`.
 
-    >>> in_blocks(cb.UCB1()), in_blocks(cb.IndexPolicy(cb.UCB1.rule, monotone=True))
-    (True, False)
+    The squared deviations from the mean add up to no less than now, and the mean stays between the sum so far over all
+    n + m outcomes and all of the sum over n.
     """
-    return lower_for(policy) is not no_lower
+    low, high = total / (n + m), min((total + more) / n, 1.0)
+    middle = min(max(0.5, low), high)
+    if middle * (1.0 - middle) <= 0.0:
+        return 1.0
+    return min(max(square - total * total / n, 0.0) / (n + m - 1) / (middle * (1.0 - middle)), 1.0)
+
+
+@lower_bound(omega_star_ucb)
+@nb.njit(error_model="numpy")
+def omega_star_lower(t, m, arm, rewards, costs, params):
+    """A lower bound of `omega_star_ucb` over a block of m pulls: rewards so far, all its costs, the least eta."""
+    n, w = arm.n, 2.0 * params[0] * log(t) / (arm.n + m)
+    w_r = least_eta(arm.reward, arm.reward_sq, rewards, n, m) * w
+    w_c = least_eta(arm.cost, arm.cost_sq, costs, n, m) * w
+    return omega_ratio(arm.reward / (n + m), (arm.cost + costs) / n, w_r, w_c)
+
+
+@lower_bound(ucb_b2)
+@nb.njit(error_model="numpy")
+def ucb_b2_lower(t, m, arm, rewards, costs, params):
+    """A lower bound of `ucb_b2` over a block of m pulls: rewards so far, all costs, squared deviations as they are."""
+    n, N, x = arm.n, arm.n + m, 2.01 * log(t)
+    r, c = arm.reward / N, (arm.cost + costs) / n
+    v_r = max(arm.reward_sq - arm.reward * arm.reward / n, 0.0) / (N - 1)
+    v_c = max(arm.cost_sq - arm.cost * arm.cost / n, 0.0) / (N - 1)
+    e_r, e_c = sqrt(2.0 * v_r * x / N) + 3.0 * x / N, sqrt(2.0 * v_c * x / N) + 3.0 * x / N
+    if e_c >= c:
+        return inf
+    q = r / max(c, arm.told)
+    return q + 1.4 * (e_r + q * e_c) / c

@@ -3,9 +3,7 @@
 For an index that does not decrease while its arm rests. Every arm but the leader, which was pulled last, has a bound:
 its index at a later round, hence no less than its index at any round until then. While the leader's index exceeds all
 bounds it is pulled again. Else the arms with the largest bounds are evaluated, until no bound reaches the best index.
-
-Bounds stand in a tree of two numbers per node: the largest bound below it, and the first round at which one of them
-expires. To change a bound, or to find the largest, takes log2(K) steps without a branch (5 to 10 ns at K = 1000).
+Bounds stand in a tree: to change one, or to find the largest, takes log2(K) steps (5 to 10 ns at K = 1000).
 
 `own` has `constant` and `params` of the index, and `search`, `tree` and `rivals`, which `new_search` makes.
 """

@@ -13,26 +13,14 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, Money, if_counted, loop, pull, pull_many, pull_once, step, unless_typed
+from ..engine.driver import FAR, Money, if_counted, loop, one, pull, pull_many, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.trees import LEAF, block, is_counted, is_typed, settle, skip, total
-from ..policies.base import Problem
-from ..policies.cost_subsidy import (
-    CSETC,
-    CSUCB,
-    BlindETC,
-    CommitOnce,
-    Notes,
-    PairwiseElimination,
-    Told,
-    bound_all,
-    cheapest,
-    commit_once,
-    lowest_price,
-    reward_bounds,
-)
+from ..policies import cost_subsidy as defined
+from ..policies.base import Policy, Problem
+from ..policies.cost_subsidy import Notes, Told, bound_all, cheapest, commit_once, lowest_price, reward_bounds
 from ..policies.subsidy_repairs import CSElimination
 from . import kernel
 
@@ -42,23 +30,14 @@ SHORTEST = 4        # a block of fewer pulls is not worth a try
 LOCAL = np.dtype([("arm", "i8"), ("spell", "i8"), ("patience", "i8")])
 
 
-class Kind(NamedTuple):
-    """What tells the policies apart."""
-
-    pessimistic: bool = False       # arms compare with the largest lower bound
-    once: bool = False              # bounds are looked at once, after exploring
-    gaussian: bool = False          # never here, but pinned by the tests
-
-
 class Bounds(NamedTuple):
     """What `by_bounds` works on."""
 
     told: Told
-    kind: Kind
+    pessimistic: bool       # arms compare with the largest lower bound
     upper: np.ndarray
     lower: np.ndarray
     price: np.ndarray
-    unused: np.ndarray              # (3, K)
     local: np.record
 
 
@@ -66,11 +45,9 @@ class Spells(NamedTuple):
     """What `by_spells` works on."""
 
     told: Told
-    kind: Kind
+    once: bool              # bounds are looked at once, after exploring
     notes: Notes
 
-
-# ---- exploring --------------------------------------------------------------------------------------
 
 @step
 def turns_from(t, left, arms, outcomes):
@@ -91,12 +68,10 @@ def sweep(turns, money, arms, outcomes):
     return Money(money.spent + more.spent, money.collected + more.collected, money.due)
 
 
-# ---- CS-UCB and CS-ETC ------------------------------------------------------------------------------
-
 @nb.njit(error_model="numpy")
 def room(arm, own, arms):
     """How often an arm can be pulled, about, until it may not be the cheapest feasible one any more."""
-    standard, part, worst = own.lower if own.kind.pessimistic else own.upper, 1.0 - own.told.alpha, 0.0
+    standard, part, worst = own.lower if own.pessimistic else own.upper, 1.0 - own.told.alpha, 0.0
     for k in range(arms.n.size):
         worst = worst if k == arm else max(worst, standard[k])
     gap = own.upper[arm] - part * worst
@@ -123,11 +98,11 @@ def stays(arm, m, rewards, costs, own, arms):
     price = own.price[arm]
     if unknown:
         price = max((arms.cost[arm] + costs) / i - sqrt(width / (i + m)), 0.0)
-    if own.kind.pessimistic:
+    if own.pessimistic:
         standard = max(low - sqrt(width / i), 0.0)
     for k in range(arms.n.size):
         if k != arm:
-            worst = max(worst, own.lower[k] if own.kind.pessimistic else own.upper[k])
+            worst = max(worst, own.lower[k] if own.pessimistic else own.upper[k])
     if not upper > part * worst * (1.0 + SLACK):
         return False
     bar = part * max(min(standard, 1.0), worst) * (1.0 - SLACK)
@@ -165,7 +140,7 @@ def look(t, money, own, arms, limits, rng):
     if t < explored:
         m = min(explored, limits.last_round) - t
     else:
-        arm = cheapest(own.told.alpha, own.lower if own.kind.pessimistic else own.upper, own.upper, own.price)
+        arm = cheapest(own.told.alpha, own.lower if own.pessimistic else own.upper, own.upper, own.price)
         local.spell = local.spell + 1 if arm == local.arm else 0
         local.arm = arm
         if local.spell >= local.patience:
@@ -188,8 +163,7 @@ def pull_far(arm, m, t, money, own, arms, outcomes, rng):
     elif m >= SHORTEST and (i < filled or (m >= LEAF and is_counted(arm, outcomes))):
         money = pull_block(arm, m, money, own, arms, outcomes)
     if arms.n[arm] == i:
-        reward, cost = pull_once(arm, arms, outcomes)
-        money = Money(money.spent + cost, money.collected + reward, money.due)
+        money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
     elif arms.n[arm] == outcomes.filled[arm]:
         settle(arm, arms, outcomes)
     return money, max(turns * arms.n.size, arms.n[arm] - i)
@@ -206,17 +180,15 @@ def bound(arm, m, t, own, arms, outcomes, rng):
 by_bounds = loop(look, pull_far, bound, if_counted)
 
 
-@kernel(CSETC)
-@kernel(CSUCB)
-def cs_bounds(policy: CSUCB | CSETC, run: Run, problem: Problem, rng: object) -> int:
+@kernel(defined.CSETC)
+@kernel(defined.CSUCB)
+def cs_bounds(policy: defined.CSUCB | defined.CSETC, run: Run, problem: Problem, rng: object) -> int:
     """One bound moves in a round, and many pulls are made at once where it cannot matter."""
-    kind, notes, local = Kind(pessimistic=isinstance(policy, CSETC)), policy.remember(problem), new_record(LOCAL)
+    local = new_record(LOCAL)
     local.patience = SHORTEST
-    own = Bounds(policy.told(problem), kind, *notes[:3], np.zeros((3, problem.K)), local)
-    return run.play(by_bounds, own, None)
+    pessimistic, bounds = isinstance(policy, defined.CSETC), policy.remember(problem)[:3]
+    return run.play(by_bounds, Bounds(policy.told(problem), pessimistic, *bounds, local), None)
 
-
-# ---- policies that keep to an arm for a spell -------------------------------------------------------
 
 @functools.cache
 def by_spells(rule: Callable) -> Callable:
@@ -235,7 +207,7 @@ def by_spells(rule: Callable) -> Callable:
 @step
 def explores(t, own, arms):
     """Whether all arms are still pulled in turn."""
-    return own.kind.once and t < arms.n.size * own.told.sweeps
+    return own.once and t < arms.n.size * own.told.sweeps
 
 
 @step
@@ -252,16 +224,16 @@ def pull_spell(arm, m, t, money, own, arms, outcomes, rng):
 
 
 @kernel(CSElimination)
-@kernel(PairwiseElimination)
-@kernel(CommitOnce)
-def spells(policy: CommitOnce | PairwiseElimination | CSElimination, run: Run, problem: Problem, rng: object) -> int:
+@kernel(defined.PairwiseElimination)
+@kernel(defined.CommitOnce)
+def spells(policy: Policy, run: Run, problem: Problem, rng: object) -> int:
     """The rule is asked once a spell."""
-    kind = Kind(once=isinstance(policy, CommitOnce))
-    return run.play(by_spells(policy.rule), Spells(policy.told(problem), kind, policy.remember(problem)), None)
+    own = Spells(policy.told(problem), isinstance(policy, defined.CommitOnce), policy.remember(problem))
+    return run.play(by_spells(policy.rule), own, None)
 
 
-@kernel(BlindETC)
-def blind(policy: BlindETC, run: Run, problem: Problem, rng: object) -> int:
+@kernel(defined.BlindETC)
+def blind(policy: defined.BlindETC, run: Run, problem: Problem, rng: object) -> int:
     """`CommitOnce` that may give up all of the reward, so that it commits to the cheapest arm."""
-    told = CommitOnce(0.0, policy.exploration_pulls).told(problem)._replace(alpha=1.0)
-    return run.play(by_spells(commit_once), Spells(told, Kind(once=True), policy.remember(problem)), None)
+    told = defined.CommitOnce(0.0, policy.exploration_pulls).told(problem)._replace(alpha=1.0)
+    return run.play(by_spells(commit_once), Spells(told, True, policy.remember(problem)), None)

@@ -1,34 +1,32 @@
 """Thompson sampling with cost subsidy: the law of its definition, exactly, with few draws.
 
 A round draws a score of every arm from its posterior, and pulls the cheapest arm whose score is at least 1 - alpha
-times the largest. Hardly any of these scores matter. What follows draws those that may ("tangent bells"; to our
-knowledge not published before). It rests on two facts.
+times the largest. Few of these scores matter, and only those are drawn, by "tangent bells" (to our knowledge not
+published before). They rest on two facts.
 
 *Tails.* The density f of a score is log-concave. Beyond a level l it lies below the exponential that touches it at l,
 f(l) exp(-g (x - l)) with g = -(log f)'(l), whose integral is q = f(l)/g. So with probability q a bell rings, x is l
 plus an exponential number of rate g, and it is kept with probability f(x) / (f(l) exp(-g (x - l))): what is kept has
-exactly the law of the score beyond l. Else, silent or a false alarm, the score lies on the usual side of l. In a tail
-most bells are true: the ratio of f(l)/g and the tail's probability tends to 1.
+exactly the law of the score beyond l. Else, silent or a false alarm, the score lies on the usual side of l.
 
-*The line.* Each arm has a stretch of a line, of length -log(1 - q) or a little more, and a Poisson process of rate 1
-runs along it: an arm's bell rings if a point falls on its stretch. The next point is one exponential number away,
-however many arms it passes over, and a tree of sums says whose stretch it hit. A round is one passage, and while
-nothing changes one passage follows the other: so the number of rounds without a bell is known at once.
+*The line.* Each arm has a stretch of a line, of length -log(1 - q) or a little more, and its bell rings if a Poisson
+process of rate 1 hits that stretch. The next point is one exponential number away, however many arms it passes over,
+and a tree of sums says whose stretch it hits. While nothing changes one passage along the line, which is a round,
+follows the other: so the number of rounds without a bell is known at once.
 
 A run is of one of four kinds, chosen anew from time to time with all its levels. The choice decides the speed alone.
 
 * Settled: an arm, the leader, is pulled unless a bell rings. With levels h and l there are bells for: the leader's
   score below (1 - alpha) h; anybody else's above h; a guarantor's below l; that of an arm cheaper than the leader above
   (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If a bell is true, all other scores are
-  drawn given that they lie on their usual sides. The leader learns in every round, but its posterior enters only by a
-  bound of its bell's probability, `RACE.bound`, that holds until it has lost more than `RACE.allowed` rewards. What
-  that rings too often is thinned out. So until round `RACE.bell` all that matters of its pulls is what they lost, and
-  whole blocks of them are pulled at once.
+  drawn given their usual sides. The chance of the leader's bell changes with each pull; `RACE.bound` bounds it until
+  the leader has lost more than `RACE.allowed` rewards, and what rings too often is thinned out. So until round
+  `RACE.bell` only the losses of its pulls matter, and whole blocks of them are pulled at once.
 * With a crowd: its members are drawn in every round, and the others have bells above 1 - alpha times a level that the
   best member nearly always exceeds; or above that level, if a cheaper member is nearly always good enough.
-* Contended: all arms have bells above each of some levels. The largest score is the best above the first level, if
-  there is one, or else above the next. It sets the bar. A second line, of bells above 1 - alpha times that level with
-  the arms in the order of their prices, finds the first arm above the bar.
+* Contended: all arms have bells above each of some levels. The largest score is the best above the first level that
+  any exceeds. It sets the bar. A second line, of bells above 1 - alpha times that level with the arms in the order of
+  their prices, finds the first arm above the bar.
 * Each arm is drawn, as the definition says, where that takes less time.
 """
 
@@ -46,25 +44,7 @@ from ..engine.trees import KIND, LEAF, block, skip, total
 from ..policies.base import Problem
 from ..policies.cost_subsidy import CSTS, cheapest, lowest_price
 from . import kernel
-from .tails import (
-    BAR,
-    LEVELS,
-    LOW,
-    TAILS,
-    TOP,
-    Lines,
-    Scores,
-    draw,
-    hang,
-    inside,
-    knock,
-    locate,
-    log_density,
-    measure,
-    steepness,
-    thin,
-    update,
-)
+from .tails import BAR, LEVELS, LOW, TOP, Scores, arrange, draw, hang, knock, locate, measure, thin, update, vouch
 
 CONTENDED, CROWD, EACH = -1, -2, -3
 # State of a run: the leader, or a kind; the round of the next bell, and the place on the line where it rings; work
@@ -77,19 +57,8 @@ RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8
                  ("least", "f8"), ("members", "i8"), ("sure", "i8")])
 
 _jit = nb.njit(error_model="numpy")
-_inline = nb.njit(inline="always", error_model="numpy")
 # By LLVM: to hand over so many arrays takes longer than most of what is done with them.
 _inlined = nb.njit(error_model="numpy", forceinline=True)
-
-
-class Terms(NamedTuple):
-    """What is told. Over n, `width` is a squared confidence radius of a cost."""
-
-    alpha: float
-    width: float
-    horizon: int
-    unknown: bool           # costs are not known
-    gaussian: bool
 
 
 class Tuning(NamedTuple):
@@ -116,35 +85,33 @@ USUAL = Tuning()
 class Bells(NamedTuple):
     """What the kernel works on."""
 
-    terms: Terms
+    alpha: float
+    width: float            # over n it is a squared confidence radius of a cost
+    unknown: bool           # costs are not known
+    gaussian: bool          # the posteriors are normal laws
     tuning: Tuning
     scores: Scores
-    lines: Lines
+    leaf: np.ndarray        # (K,)    of each arm, in the order of the prices, in the trees of
+    at_leaf: np.ndarray     # (K,)    the arm of each leaf
+    trees: np.ndarray       # (nodes, 2 LEVELS)    the arms' stretches of each line, and their sums
     race: np.record
     member: np.ndarray      # (K,)    the crowd, and behind it those whose bells ring
     draws: np.ndarray       # (K,)    the scores of a round in which each arm is drawn
     whole: bool             # posteriors learn the rewards as they are: without a Bernoulli trial of each
 
     @classmethod
-    def of(cls, terms: Terms, tuning: Tuning, price: np.ndarray, whole: bool) -> "Bells":
+    def of(cls, alpha: float, width: float, unknown: bool, gaussian: bool, tuning: Tuning, price: np.ndarray,
+           whole: bool) -> "Bells":
         """What it works on before the first pull."""
         K, order, race = price.size, np.argsort(price, kind="stable"), new_record(RACE)
         race.leader = EACH
-        scores = Scores(*np.zeros((4, K)), price.copy(), np.zeros(K), *np.zeros((3, K, TAILS)))
-        lines = Lines(np.argsort(order), order, np.zeros((2 << (K - 1).bit_length(), 2 * LEVELS)))
-        return cls(terms, tuning, scores, lines, race, np.zeros(K, np.int64), np.zeros(K), whole)
-
-    def pinned(self) -> tuple:
-        """Its numbers as tests/pins.json knows them: an arm was a row of one table, told what all policies were."""
-        terms, scores, lines = self.terms, self.scores, self.lines
-        table = np.column_stack([*scores[:6], lines.leaf, lines.arm, self.member, *scores[6:]])
-        told = terms.alpha, 1, terms.width, terms.horizon, terms.unknown, False, False, terms.gaussian
-        return told, self.tuning, table, lines.trees, self.race
+        scores = Scores(*np.zeros((4, K)), price.copy(), np.zeros(K), *np.zeros((3, K, BAR + LEVELS)))
+        trees = np.zeros((2 << (K - 1).bit_length(), 2 * LEVELS))
+        return cls(alpha, width, unknown, gaussian, tuning, scores, np.argsort(order), order, trees, race,
+                   np.zeros(K, np.int64), np.zeros(K), whole)
 
 
-# ---- a round ----------------------------------------------------------------------------------------
-
-@_inline
+@step
 def before(k, arm, price):
     """Whether k is pulled rather than `arm` if both are good enough."""
     return price[k] < price[arm] or (price[k] == price[arm] and k < arm)
@@ -157,31 +124,27 @@ def fill_in(low, top, own, rng):
     for k in range(drawn.size):
         x = drawn[k]
         while x != x:
-            y = draw(scores.won[k], scores.pulls[k], own.terms.gaussian, rng)
+            y = draw(scores.won[k], scores.pulls[k], own.gaussian, rng)
             x = y if scores.level[k, low] <= y <= scores.level[k, top] else nan
         drawn[k] = x
     own.race.work += drawn.size
-    return cheapest(own.terms.alpha, drawn, drawn, scores.price)
+    return cheapest(own.alpha, drawn, drawn, scores.price)
 
 
-@_inline
+@step
 def each(own, rng):
     """The arm of a round in which each is drawn."""
-    won, pulls, draws = own.scores.won, own.scores.pulls, own.draws
-    if own.terms.gaussian:
-        for k in range(draws.size):
-            draws[k] = won[k] / pulls[k] + rng.standard_normal() / sqrt(pulls[k])
-    else:
-        for k in range(draws.size):
-            draws[k] = rng.beta(won[k] + 1.0, pulls[k] - won[k] + 1.0)
+    won, pulls, draws, gaussian = own.scores.won, own.scores.pulls, own.draws, own.gaussian
+    for k in range(draws.size):
+        draws[k] = draw(won[k], pulls[k], gaussian, rng)
     own.race.work += draws.size
-    return cheapest(own.terms.alpha, draws, draws, own.scores.price)
+    return cheapest(own.alpha, draws, draws, own.scores.price)
 
 
 @_inlined
 def unusual(k, own, rng):
     """The score of an arm whose stretch of the first line is hit; nan for a false alarm."""
-    scores, race, gaussian = own.scores, own.race, own.terms.gaussian
+    scores, race, gaussian = own.scores, own.race, own.gaussian
     tail, low, top = TOP, scores.chance[k, LOW], scores.chance[k, TOP]
     if k == race.leader:
         measure(k, LOW, scores.level[k, LOW], own)
@@ -198,10 +161,10 @@ def unusual(k, own, rng):
 @_inlined
 def disturbed(own, rng):
     """The arm of a round of a settled run in which a bell rings."""
-    drawn, race, length = own.scores.drawn, own.race, own.lines.trees[1, 0]
+    drawn, race, length = own.scores.drawn, own.race, own.trees[1, 0]
     place, quiet = race.place, True
     while place < length:
-        k, end = locate(0, place, own.lines)
+        k, end = locate(0, place, own)
         x = unusual(k, own, rng)
         if x == x:
             if quiet:
@@ -215,7 +178,7 @@ def disturbed(own, rng):
 @_inlined
 def between(k, tail, least, most, own, rng):
     """The score, given that it is at most `most`, of an arm whose stretch is hit; nan if it is not above `least`."""
-    scores, gaussian = own.scores, own.terms.gaussian
+    scores, gaussian = own.scores, own.gaussian
     level, chance, won, n = scores.level[k, tail], scores.chance[k, tail], scores.won[k], scores.pulls[k]
     x = knock(level, chance, least, won, n, gaussian, rng)
     if x == x and thin(chance, rng.random()):
@@ -226,39 +189,31 @@ def between(k, tail, least, most, own, rng):
 
 
 @_inlined
-def largest(own, rng):
-    """The arm of the largest score in a contended run, that score, and the first level that any exceeds; or arm -1."""
-    lines, best, most, ceiling, j = own.lines, -1, inf, inf, -1
-    while best < 0 and j < LEVELS - 1:
+def contended(own, rng):
+    """The arm of a round of a contended run."""
+    price, unknown, best, most, ceiling, j = own.scores.price, own.unknown, -1, inf, inf, -1
+    while best < 0 and j < LEVELS - 1:          # which arm has the largest score, above which level first
         j, ceiling = j + 1, most
         most, place = own.scores.level[0, TOP + j], rng.standard_exponential()
-        while place < lines.trees[1, j]:
-            k, end = locate(j, place, lines)
+        while place < own.trees[1, j]:
+            k, end = locate(j, place, own)
             x = between(k, TOP + j, most, ceiling, own, rng)
             if x == x:
                 best, most = k, x
             own.race.work += 1.0
             place = end + rng.standard_exponential()
-    return best, most, j
-
-
-@_inlined
-def contended(own, rng):
-    """The arm of a round of a contended run."""
-    price, lines, unknown = own.scores.price, own.lines, own.terms.unknown
-    best, most, j = largest(own, rng)
     if best < 0:
         own.scores.drawn[:] = nan
         return fill_in(LOW, TOP + j, own, rng)
-    bar = (1.0 - own.terms.alpha) * most
+    bar = (1.0 - own.alpha) * most
     bar -= ROUNDING * bar
     # From here on only (best, most) is known: the other scores lie below `most`.
-    arm, ahead, leaf, half = best, rng.standard_exponential(), 0, lines.trees.shape[0] // 2
-    last = price.size if unknown else lines.leaf[best]
+    arm, ahead, leaf, half = best, rng.standard_exponential(), 0, own.trees.shape[0] // 2
+    last = price.size if unknown else own.leaf[best]
     while leaf < last:
-        ahead -= lines.trees[half + leaf, LEVELS + j]
+        ahead -= own.trees[half + leaf, LEVELS + j]
         if ahead < 0.0:
-            k = lines.arm[leaf]
+            k = own.at_leaf[leaf]
             if before(k, arm, price):
                 x = between(k, BAR + j, bar, most, own, rng)
                 if x == x:
@@ -273,16 +228,16 @@ def contended(own, rng):
 @_inlined
 def crowd(t, own, rng):
     """The arm of a round of a run with a crowd."""
-    terms, scores, drawn, race, member = own.terms, own.scores, own.scores.drawn, own.race, own.member
+    scores, drawn, race, member = own.scores, own.scores.drawn, own.race, own.member
     heard, rang = race.members, t >= race.bell
     for i in range(heard):
         k = member[i]
-        drawn[k] = draw(scores.won[k], scores.pulls[k], terms.gaussian, rng)
+        drawn[k] = draw(scores.won[k], scores.pulls[k], own.gaussian, rng)
     if rang:
         forget(scores)
         place = race.place
-        while place < own.lines.trees[1, 0] and heard < drawn.size:
-            k, end = locate(0, place, own.lines)
+        while place < own.trees[1, 0] and heard < drawn.size:
+            k, end = locate(0, place, own)
             drawn[k] = unusual(k, own, rng)
             if drawn[k] == drawn[k]:
                 member[heard] = k
@@ -292,13 +247,13 @@ def crowd(t, own, rng):
     most, arm = -inf, -1
     for i in range(heard):
         most = max(most, drawn[member[i]])
-    bar = (1.0 - terms.alpha) * most
+    bar = (1.0 - own.alpha) * most
     bar -= ROUNDING * abs(bar)
     for i in range(heard):
         k = member[i]
         if drawn[k] >= bar and (arm < 0 or before(k, arm, scores.price)):
             arm = k
-    if most >= race.least and arm >= 0 and own.lines.leaf[arm] <= race.sure:
+    if most >= race.least and arm >= 0 and own.leaf[arm] <= race.sure:
         return arm
     if not rang:
         forget(scores)
@@ -313,32 +268,12 @@ def forget(scores):
             scores.drawn[k] = nan
 
 
-# ---- levels -----------------------------------------------------------------------------------------
-
-@_jit
-def estimate(gaussian, scores):
-    """Posterior means and standard deviations."""
-    for k in range(scores.won.size):
-        won, n = scores.won[k], scores.pulls[k]
-        mean = won / n if gaussian else (won + 1.0) / (n + 2.0)
-        scores.mean[k] = mean
-        scores.spread[k] = 1.0 / sqrt(n) if gaussian else sqrt(mean * (1.0 - mean) / (n + 3.0))
-
-
-@_jit
-def arrange(k, low, top, own):
-    """Set the levels of an arm, of which there are two at most."""
-    for tail in range(TAILS):
-        measure(k, tail, low if tail == LOW else top if tail == TOP else inf, own)
-    hang(k, own)
-
-
 @_jit
 def settled(own):
     """Choose a leader and levels; False if no arm is far enough ahead."""
     mean, spread, price, race = own.scores.mean, own.scores.spread, own.scores.price, own.race
-    K, part, tuning = mean.size, 1.0 - own.terms.alpha, own.tuning
-    leader = cheapest(own.terms.alpha, mean, mean, price)
+    K, part, tuning = mean.size, 1.0 - own.alpha, own.tuning
+    leader = cheapest(own.alpha, mean, mean, price)
     guarantor, margin = leader, inf
     for k in range(K):
         if k != leader:
@@ -370,39 +305,7 @@ def settled(own):
             race.dearer = min(race.dearer, price[k])
         arrange(k, below, top, own)
     vouch(own)
-    return own.lines.trees[1, 0] <= min(tuning.calm, tuning.dispute / K)
-
-
-@_jit
-def vouch(own):
-    """Bound the leader's bell for all states in which it has lost at most so much more.
-
-    The probability q falls with every success and rises with every failure, so it is largest if the failures come
-    first. The first guess of how many there may be errs on the safe side.
-    """
-    scores, trees, race, leader, gaussian = own.scores, own.lines.trees, own.race, own.race.leader, own.terms.gaussian
-    won, n, level = scores.won[leader], scores.pulls[leader], scores.level[leader, LOW]
-    race.bound, race.allowed = 0.0, inf
-    rest = trees[1, 0] - trees[trees.shape[0] // 2 + own.lines.leaf[leader], 0]
-    if inside(level, gaussian):
-        measure(leader, LOW, level, own)
-        race.bound, race.allowed = scores.chance[leader, LOW], n - won
-        if race.bound < 1.0:
-            now = log_density(won, n, level, gaussian) - log(-steepness(won, n, level, gaussian))
-            goal = max(now + 1.0, log(max(rest, 1e-9)))
-            more = won - n * level
-            per_loss = (more / n * (level + 0.5 * more / n) if gaussian else
-                        log((n + 2.0) / (n - won + 1.0) * (1.0 - level)))
-            room = np.floor(min((goal - now) / max(per_loss, 1e-300), n))
-            while room >= 1.0:
-                slope = -steepness(won, n + room, level, gaussian)
-                bound = exp(min(log_density(won, n + room, level, gaussian) - log(slope), 0.0)) if slope > 0.0 else 1.0
-                if bound <= min(3.0 * exp(min(goal, 0.0)), own.tuning.loud):
-                    race.bound, race.allowed = bound, n - won + room
-                    break
-                room = np.floor(0.5 * room)
-        scores.chance[leader, LOW] = race.bound
-        hang(leader, own)
+    return own.trees[1, 0] <= min(tuning.calm, tuning.dispute / K)
 
 
 @_jit
@@ -429,19 +332,19 @@ def common_level(points, gaussian, scores):
 @_jit
 def summon(own):
     """Choose who is drawn in every round, and the levels of all others."""
-    mean, spread, lines, race, depth = own.scores.mean, own.scores.spread, own.lines, own.race, own.tuning.depth
-    K, part, high = mean.size, 1.0 - own.terms.alpha, -inf
+    mean, spread, race, depth = own.scores.mean, own.scores.spread, own.race, own.tuning.depth
+    K, part, high = mean.size, 1.0 - own.alpha, -inf
     race.least, race.members, race.sure = -inf, 0, K
     for k in range(K):
         race.least = max(race.least, mean[k] - depth * spread[k])
         high = max(high, mean[k] + depth * spread[k])
     # The first arm, by price, that is nearly always good enough; prices that are not known change places.
     for leaf in range(K - 1, -1, -1):
-        k = lines.arm[leaf]
-        if mean[k] - depth * spread[k] >= part * high and not own.terms.unknown:
+        k = own.at_leaf[leaf]
+        if mean[k] - depth * spread[k] >= part * high and not own.unknown:
             race.sure = leaf
     for k in range(K):
-        level = race.least if lines.leaf[k] > race.sure else part * race.least * (1.0 - 2.0 * ROUNDING)
+        level = race.least if own.leaf[k] > race.sure else part * race.least * (1.0 - 2.0 * ROUNDING)
         arrange(k, -inf, level if race.least > 0.0 else inf, own)
         if not race.least > 0.0 or own.scores.chance[k, TOP] > own.tuning.faint:
             arrange(k, -inf, inf, own)
@@ -452,11 +355,11 @@ def summon(own):
 @_jit
 def contend(own):
     """Choose levels for a contended run; False if there are none."""
-    scores, tuning, gaussian = own.scores, own.tuning, own.terms.gaussian
-    K, part = scores.won.size, (1.0 - own.terms.alpha) * (1.0 - 2.0 * ROUNDING)
+    scores, tuning, gaussian = own.scores, own.tuning, own.gaussian
+    K, part = scores.won.size, (1.0 - own.alpha) * (1.0 - 2.0 * ROUNDING)
     for j in range(LEVELS):
         level = common_level(tuning.points * log(2.0 * K) * tuning.apart**(j + 1 - LEVELS), gaussian, scores)
-        if not (level > 0.0 and inside(level, gaussian)):
+        if not 0.0 < level < (inf if gaussian else 1.0):
             return False
         for k in range(K):
             measure(k, TOP + j, level, own)
@@ -470,15 +373,19 @@ def contend(own):
 @_jit
 def refresh(own):
     """Choose what kind the run is of, and all levels, from the posteriors."""
-    terms, tuning, race, K = own.terms, own.tuning, own.race, own.scores.won.size
-    estimate(terms.gaussian, own.scores)
+    tuning, race, scores, K = own.tuning, own.race, own.scores, own.scores.won.size
+    for k in range(K):
+        won, n = scores.won[k], scores.pulls[k]
+        mean = won / n if own.gaussian else (won + 1.0) / (n + 2.0)
+        scores.mean[k] = mean
+        scores.spread[k] = 1.0 / sqrt(n) if own.gaussian else sqrt(mean * (1.0 - mean) / (n + 3.0))
     if not settled(own):
         summon(own)
-        one = tuning.normal if terms.gaussian else tuning.beta
+        one = tuning.normal if own.gaussian else tuning.beta
         cost = min(one * K, one * race.members + tuning.crowd)
         race.leader, race.bell = EACH if cost == one * K else CROWD, 0.0
         # Where prices change places, the line cannot be left at the first arm.
-        if cost > tuning.contended * (2.0 if terms.unknown else 1.0) and contend(own):
+        if cost > tuning.contended * (2.0 if own.unknown else 1.0) and contend(own):
             race.leader = CONTENDED
     race.work = 0.0
 
@@ -491,14 +398,12 @@ def wind(t, length, race, rng):
     race.bell, race.place = t + rounds, far - rounds * length if rounds < inf else 0.0
 
 
-# ---- the run ----------------------------------------------------------------------------------------
-
-@_inline
+@step
 def holds(arm, own):
     """Whether what was assumed of the leader still holds after its pull."""
     scores, race, price = own.scores, own.race, own.scores.price[arm]
     return race.leader < 0 or (scores.pulls[arm] - scores.won[arm] <= race.allowed
-                               and (not own.terms.unknown or price < race.dearer or price == race.agreed))
+                               and (not own.unknown or price < race.dearer or price == race.agreed))
 
 
 @_inlined
@@ -511,26 +416,7 @@ def spared(arm, own):
     return not before(arm, race.leader, scores.price)
 
 
-@_inlined
-def follow(t, arm, x, own, rng):
-    """Take up the last reward, and choose the next bell; not needed in a settled run's silent rounds."""
-    scores, race, K = own.scores, own.race, own.scores.won.size
-    if t > K and arm != race.leader and race.leader != EACH and scores.level[arm, TOP] < inf:
-        update(arm, x, own)
-        if race.leader != CONTENDED and (scores.chance[arm, TOP] + scores.chance[arm, LOW] > own.tuning.loud
-                                         or not spared(arm, own)):
-            race.work = inf
-    elif t > K and not holds(arm, own):
-        if scores.pulls[arm] - scores.won[arm] > race.allowed:
-            vouch(own)
-        race.work = inf if race.bound >= 1.0 or not holds(arm, own) else race.work
-    if t == K or race.work >= own.tuning.lazy * K:
-        refresh(own)
-    if race.leader == CROWD or race.leader >= 0:
-        wind(t, own.lines.trees[1, 0], race, rng)
-
-
-@_inline
+@step
 def silent(t, arm, own):
     """Whether round t + 1, in which the arm was pulled, left all levels and bells as they were."""
     race, K = own.race, own.scores.won.size
@@ -540,27 +426,6 @@ def silent(t, arm, own):
     if race.leader == EACH:
         return calm and t >= K
     return calm and race.leader == CROWD and K < t < race.bell and own.scores.level[arm, TOP] == inf
-
-
-@_jit
-def pull_silently(arm, m, own, arms, outcomes):
-    """Pull the leader's next block, of up to m silent rounds, if what was assumed of it holds throughout.
-
-    How often, and what that costs and pays; its losses only grow, and its price is highest if all costs come first.
-    """
-    scores, race, i, price = own.scores, own.race, arms.n[arm], -inf
-    while m >= LEAF:
-        m = block(arm, i, m, outcomes)
-        reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
-        lost = scores.pulls[arm] - scores.won[arm] + (m - reward)
-        if own.terms.unknown:
-            price = (arms.cost[arm] + cost) / i * (1.0 + ROUNDING) - sqrt(own.terms.width / (i + m))
-        if lost <= race.allowed * (1.0 - ROUNDING) and price < race.dearer:
-            skip(arm, arms, outcomes)
-            scores.won[arm] += reward
-            return m, cost, reward
-        m >>= 1
-    return 0, 0.0, 0.0
 
 
 @step
@@ -585,10 +450,23 @@ def choose(t, money, own, arms, limits, rng):
 
 @step
 def advance(arm, m, t, money, own, arms, outcomes, rng):
-    """Pull the arm, as a block if the rounds are silent."""
-    done, cost, reward = 0, 0.0, 0.0
-    if m >= LEAF and own.whole and arms.n[arm] == outcomes.filled[arm]:
-        done, cost, reward = pull_silently(arm, m, own, arms, outcomes)
+    """Pull the leader's next block, of up to m silent rounds, if what was assumed of it holds throughout; else once.
+
+    Its losses only grow, and its price is highest if all costs come first.
+    """
+    scores, race, i, done, price, reward, cost = own.scores, own.race, arms.n[arm], 0, -inf, 0.0, 0.0
+    size = m if own.whole and i == outcomes.filled[arm] else 0
+    while size >= LEAF and done == 0:
+        size = block(arm, i, size, outcomes)
+        reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
+        lost = scores.pulls[arm] - scores.won[arm] + (size - reward)
+        if own.unknown:
+            price = (arms.cost[arm] + cost) / i * (1.0 + ROUNDING) - sqrt(own.width / (i + size))
+        if lost <= race.allowed * (1.0 - ROUNDING) and price < race.dearer:
+            skip(arm, arms, outcomes)
+            scores.won[arm] += reward
+            done = size
+        size >>= 1
     if done == 0:
         reward, cost = pull_once(arm, arms, outcomes)
     return Money(money.spent + cost, money.collected + reward, money.due), max(done, 1)
@@ -596,21 +474,34 @@ def advance(arm, m, t, money, own, arms, outcomes, rng):
 
 @step
 def learn(arm, m, t, own, arms, outcomes, rng):
-    """The posterior learns the reward, and the run follows unless the round was silent."""
-    terms, scores, x, n = own.terms, own.scores, 0.0, arms.n[arm]
+    """The posterior learns the reward, and unless the round was silent the levels and the next bell follow."""
+    scores, race, K, x, n = own.scores, own.race, arms.n.size, 0.0, arms.n[arm]
     if m == 1:
         x = outcomes.pool[outcomes.at[arm] + n - 1, 0]
-        if not (terms.gaussian or own.whole or x == 0.0 or x == 1.0):
+        if not (own.gaussian or own.whole or x == 0.0 or x == 1.0):
             x = 1.0 * (rng.random() < x)            # a fractional reward becomes a trial
         scores.won[arm] += x
     # At the end of a leaf the sum is that of counts, however it was cut into blocks.
-    if terms.gaussian and n == outcomes.filled[arm]:
+    if own.gaussian and n == outcomes.filled[arm]:
         scores.won[arm] = arms.reward[arm]
     scores.pulls[arm] += m
-    if terms.unknown:
-        scores.price[arm] = lowest_price(arm, arms, terms.width)
-    if not silent(t - m, arm, own):
-        follow(t, arm, x, own, rng)
+    if own.unknown:
+        scores.price[arm] = lowest_price(arm, arms, own.width)
+    if silent(t - m, arm, own):
+        return
+    if t > K and arm != race.leader and race.leader != EACH and scores.level[arm, TOP] < inf:
+        update(arm, x, own)
+        if race.leader != CONTENDED and (scores.chance[arm, TOP] + scores.chance[arm, LOW] > own.tuning.loud
+                                         or not spared(arm, own)):
+            race.work = inf
+    elif t > K and not holds(arm, own):
+        if scores.pulls[arm] - scores.won[arm] > race.allowed:
+            vouch(own)
+        race.work = inf if race.bound >= 1.0 or not holds(arm, own) else race.work
+    if t == K or race.work >= own.tuning.lazy * K:
+        refresh(own)
+    if race.leader == CROWD or race.leader >= 0:
+        wind(t, own.trees[1, 0], race, rng)
 
 
 bells = loop(choose, advance, learn, if_counted)
@@ -619,14 +510,10 @@ bells = loop(choose, advance, learn, if_counted)
 @kernel(CSTS, same="law", when=lambda policy: not policy.naive)
 def play(policy: CSTS, run: Run, problem: Problem, rng: np.random.Generator, tuning: Tuning = USUAL) -> int:
     """While one arm is far enough ahead its pulls are made many at a time, and hardly any score is drawn."""
-    T, gaussian, unknown = problem.horizon, policy.posterior == "gaussian", policy.costs == "unknown"
-    terms = Terms(float(policy.alpha), 2.0 * log(T), int(T), unknown, gaussian)
+    gaussian, unknown = policy.posterior == "gaussian", policy.costs == "unknown"
     price = np.zeros(problem.K) if unknown else problem.cost_means
-    return run.play(bells, Bells.of(terms, tuning, price, _learned_whole(run, gaussian)), rng)
-
-
-def _learned_whole(run, gaussian):
-    """Whether all outcomes have finitely many values, and no reward needs a Bernoulli trial."""
     trees, laws = run.outcomes.trees, run.outcomes.laws
-    values = [x for k, often in enumerate(trees[:, KIND]) for x in laws[k, 0, :max(often, 0)]]
-    return bool((trees[:, KIND:KIND + 2] > 0).all() and (gaussian or set(values) <= {0.0, 1.0}))
+    trials = any(x not in (0.0, 1.0) for k, often in enumerate(trees[:, KIND]) for x in laws[k, 0, :max(often, 0)])
+    whole = bool((trees[:, KIND:KIND + 2] > 0).all() and (gaussian or not trials))
+    own = Bells.of(float(policy.alpha), 2.0 * log(problem.horizon), unknown, gaussian, tuning, price, whole)
+    return run.play(bells, own, rng)

@@ -1,36 +1,32 @@
 """Budgeted Thompson sampling: the law of its definition, exactly, with almost nothing drawn.
 
-"Chernoff bells", to our knowledge not published before. The time of a run grows far more slowly than its rounds: about
-threefold, as their square root, for ten times as many. Each arm's mean reward and cost have the posteriors
-R ~ Beta(a, b) and C ~ Beta(c, d), and V = R/C.
+"Chernoff bells", to our knowledge not published before: ten times as many rounds take about three times as long. Each
+arm's mean reward and cost have the posteriors R ~ Beta(a, b) and C ~ Beta(c, d), and V = R/C.
 
 Bells. For a threshold theta and an exponent s in (-a, c) the density of (R, C) is f = M(s) V^-s f_s, where f_s is the
 density of Beta(a + s, b) x Beta(c - s, d) and M(s) = E[V^s]. So on {V > theta} (s > 0) or {V < theta} (s < 0) f is at
 most q f_s, with Chernoff's bound q = M(s) theta^-s: with probability q a "bell" rings, V is drawn from f_s, and it is
 kept with probability (V/theta)^-s if it lies on that side. What is kept has the law of V there; else V lies on the
-other side. This holds for whatever q is used: an error in q changes the law by as much, relatively, and no more.
+other side. An error in q changes the law by as much, relatively, and no more.
 
 Waiting. One arm, the leader, has a bell for falling below theta; its rivals have bells for rising above it. If no bell
 rings in a round, the leader is pulled. The posterior of a resting arm does not change, so the round of its next bell is
-drawn once and waited for. The leader's chance q changes with every pull. So its bell has a cap, some number of at least
-q. Its *candidates* come at the rate of the cap, whose next round is drawn once, too; in that round the bell rings with
-probability q/cap, with q as it is then. That is the law of a bell that rings with probability q in every round, as long
-as q does not exceed the cap. At the first pull after which it does, there is a new cap and a new wait.
+drawn once and waited for. The leader's chance q changes with every pull, so its bell has a cap, some number of at least
+q. Its *candidates* come at the rate of the cap, and in a candidate's round the bell rings with probability q/cap, with
+q as it is then. That is the law of a bell that rings with probability q in every round, while q does not exceed the
+cap. At the first pull after which it does, there is a new cap and a new wait.
 
 Blocks. Of a block of m pulls the totals are known before their order is. A success of the leader's reward lowers q.
 One of its cost multiplies q by (c - s)/c at most, and each pull by N^2/(N^2 - s^2) at most, with N = a + b: these
 factors fall as c and N grow. So within a block with Y successes of the cost, in whatever order, q never exceeds
-q ((c - s)/c)^Y (N^2/(N^2 - s^2))^m. If that is at most the cap, and no bell or candidate, budget, checkpoint or last
-round is reached within the block, then each of its rounds would have pulled the leader, and it is pulled as a whole.
-Else half of it is tried, down to single pulls. Fractional outcomes become Bernoulli trials: Y is at most the number of
-outcomes that are not 0, and those with the same value succeed as a binomial number says.
+q ((c - s)/c)^Y (N^2/(N^2 - s^2))^m. If that is at most the cap, and nothing else happens within the block, each of its
+rounds pulls the leader, and the block is pulled as a whole. Else half of it is tried, down to single pulls. Fractional
+outcomes become Bernoulli trials: Y is at most the number of outcomes that are not 0.
 
-Why that is exact. Waits are geometric, and a geometric wait may be drawn anew at any moment that is decided by what has
-been revealed so far (it has no memory), but never because of a wait that is not over. They are drawn anew when a bell
-or candidate has come, when q exceeds the cap, when a rival was pulled, after so much work, and at a round that was
-fixed at the last refresh. Blocks end before waits do, so how a run is cut into blocks depends on the waits; but when
-something is drawn anew does not depend on how the run is cut. With outcomes 0 and 1 a run is even the same, pull for
-pull, as one without blocks.
+Why that is exact. A geometric wait has no memory. It may be drawn anew at any moment that is decided by what has been
+revealed so far, but never because of a wait that is not over. Waits are drawn anew when a bell or candidate has come,
+when q exceeds the cap, when a rival was pulled, after so much work, and at a round that was fixed at the last refresh.
+None of this depends on how a run is cut into blocks: with outcomes 0 and 1 it is the same, pull for pull, without them.
 """
 
 from math import exp, frexp, inf, ldexp, log, log1p, sqrt
@@ -116,7 +112,7 @@ def chernoff(a, b, c, d, theta, side):
     return (s, q) if q < 1.0 else (0.0, 1.0)
 
 
-@nb.njit(inline="always", error_model="numpy")
+@step
 def gamma(shape, z):
     """Marsaglia and Tsang's candidate for Gamma(shape) from a normal z; a bound on the chance that it is refused."""
     d = shape - 1.0 / 3.0
@@ -155,19 +151,29 @@ def knock(a, b, c, d, s, theta, rng):
     return V
 
 
-@nb.njit(error_model="numpy")
-def rate_of(q):
-    """-log(1 - q): a bell that rings with probability q waits for floor(exponential/rate) rounds before that."""
-    return inf if q == 1.0 else max(-log1p(-q), 1e-300)
-
-
-@nb.njit(inline="always", error_model="numpy")
+@step
 def wait(rate, rng):
     """In how many rounds a bell rings, from 1."""
     return 1.0 + np.floor(rng.standard_exponential() / rate)
 
 
-@nb.njit(inline="always", error_model="numpy")
+@step
+def wind(t, k, q, post, rng):
+    """The round after t in which an arm's bell rings, if it does with probability q in each; and the rate of that."""
+    post[RATE, k] = inf if q == 1.0 else max(-log1p(-q), 1e-300)
+    post[BELL, k] = t + wait(post[RATE, k], rng)
+
+
+@nb.njit(error_model="numpy")
+def next_bell(t, bells):
+    """The round of the first bell after t. Positive numbers sort like their bits, which are compared many at a time."""
+    bits, first = bells.view(np.int64), INFINITE
+    for k in range(len(bells)):
+        first = min(first, bits[k] if bells[k] > t else INFINITE)
+    return np.int64(first).view(np.float64)
+
+
+@step
 def gain(a, c, N, s, x, y):
     """What a trial each, x and y, multiplies M(s) theta^-s by."""
     return (a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))
@@ -184,8 +190,8 @@ def cover(t, tuning, post, race, rng):
     if post[TILT, k] != 0.0:
         least = max(tuning.room * post[CHANCE, k], tuning.calm / sqrt(post[A, k] + post[B, k]))
         race.cap = min(ldexp(1.0, frexp(least)[1]), tuning.loud)
-    post[RATE, k] = rate_of(race.cap)
-    post[BELL, k] = t + wait(post[RATE, k], rng)
+    wind(t, k, race.cap, post, rng)
+    race.ring = min(next_bell(0.0, post[BELL]), race.until + 1.0)
 
 
 @nb.njit(error_model="numpy")
@@ -205,19 +211,8 @@ def refresh(t, tuning, post, race, rng):
         s, q = chernoff(post[A, k], post[B, k], post[C, k], post[D, k], theta, side)
         post[TILT, k], post[CHANCE, k] = (s, q) if q <= tuning.loud else (0.0, 1.0)
         if k != leader:
-            post[RATE, k] = rate_of(post[CHANCE, k])
-            post[BELL, k] = t + wait(post[RATE, k], rng)
+            wind(t, k, post[CHANCE, k], post, rng)
     cover(t, tuning, post, race, rng)
-    race.ring = min(post[BELL].min(), race.until + 1.0)
-
-
-@nb.njit(error_model="numpy")
-def next_bell(t, bells):
-    """The round of the first bell after t. Positive numbers sort like their bits, which are compared many at a time."""
-    bits, first = bells.view(np.int64), INFINITE
-    for k in range(len(bells)):
-        first = min(first, bits[k] if bells[k] > t else INFINITE)
-    return np.int64(first).view(np.float64)
 
 
 @nb.njit(error_model="numpy")
@@ -277,28 +272,27 @@ def attend(t, tuning, post, race, rng):
     if post[BELL, leader] <= t:
         low_rang = rng.random() * race.cap < post[CHANCE, leader]
         cover(t, tuning, post, race, rng)
-        race.ring = min(next_bell(t - 1, post[BELL]), race.until + 1.0)
     return low_rang
 
 
-@nb.njit(inline="always", error_model="numpy")
-def trials(arm, column, outcomes, rng):
-    """How many succeed of a Bernoulli trial for each outcome of the next block."""
+@step
+def trials(arm, column, scale, outcomes, rng):
+    """How many succeed of a Bernoulli trial for each outcome of the next block, as a share of the scale."""
     won, d = 0, outcomes.level[arm, 0]
     for v in range(outcomes.trees[arm, KIND + column]):
-        value, often = outcomes.laws[arm, column, v], outcomes.counts[arm, column, d, v]
-        if value > 0.0:
-            won += often if value == 1.0 else rng.binomial(often, value)
+        share, often = outcomes.laws[arm, column, v] / scale, outcomes.counts[arm, column, d, v]
+        if share > 0.0:
+            won += often if share >= 1.0 else rng.binomial(often, share)
     return won
 
 
-@nb.njit(inline="always", error_model="numpy")
-def at_most(arm, column, outcomes):
-    """The most successes that the next block can have: its outcomes that are not 0."""
-    most, d = 0, outcomes.level[arm, 0]
+@step
+def how_many(arm, column, low, high, outcomes):
+    """How many outcomes of the next block lie between two numbers."""
+    often, d = 0, outcomes.level[arm, 0]
     for v in range(outcomes.trees[arm, KIND + column]):
-        most += outcomes.counts[arm, column, d, v] * (outcomes.laws[arm, column, v] > 0.0)
-    return most
+        often += outcomes.counts[arm, column, d, v] * (low < outcomes.laws[arm, column, v] < high)
+    return often
 
 
 @nb.njit(error_model="numpy")
@@ -312,8 +306,8 @@ def leap(free, money, own, arms, outcomes, rng):
     while m >= LEAF:
         m = block(arm, arms.n[arm], m, outcomes)
         cost = total(arm, 1, outcomes)
-        if money.spent + cost < money.due and at_most(arm, 1, outcomes) * by_cost + m * by_pull <= space:
-            won, paid = trials(arm, 0, outcomes, rng), trials(arm, 1, outcomes, rng)
+        if money.spent + cost < money.due and how_many(arm, 1, 0.0, inf, outcomes) * by_cost + m * by_pull <= space:
+            won, paid = trials(arm, 0, 1.0, outcomes, rng), trials(arm, 1, 1.0, outcomes, rng)
             reward = total(arm, 0, outcomes)
             skip(arm, arms, outcomes)
             a, b, c, d = a + won, b + (m - won), c + paid, d + (m - paid)
@@ -391,12 +385,10 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     if post[CHANCE, arm] > tuning.loud:
         post[TILT, arm], post[CHANCE, arm] = 0.0, 1.0
     if arm != race.leader:
-        post[RATE, arm] = rate_of(post[CHANCE, arm])
-        post[BELL, arm] = t + wait(post[RATE, arm], rng)
+        wind(t, arm, post[CHANCE, arm], post, rng)
         race.ring = min(race.ring, post[BELL, arm])
     elif post[CHANCE, arm] > race.cap:
         cover(t, tuning, post, race, rng)
-        race.ring = min(post[BELL].min(), race.until + 1.0)
         if post[TILT, arm] == 0.0:          # pragma: no cover - in compiled runs: the leader has fallen behind
             race.work = inf
     if race.work >= tuning.lazy * arms.n.size:
