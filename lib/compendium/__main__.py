@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from functools import partial
+from os.path import relpath
 from pathlib import Path
 
 from costbandits.checks import require
@@ -49,7 +50,7 @@ def run(job, among=()):
     page.require_packages()      # one that is missing shows now and not after hours
     where = f", notebook {among.index(job.name) + 1} of {len(among)}" if among else ""
     line = Line(f"{job.name} ({job.profile}{where})")
-    with _scratch(job.home, job.name) as scratch, _told(job.name, f"Nothing is published; see {_short(scratch)}"):
+    with _scratch(job.home, job.name) as scratch, _told(job.name, f"Nothing is published; see {relpath(scratch)}"):
         if sum(publication.complete(folder) for folder in (job.folder, job.ledger) if folder):
             say(f"{job.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
         output, executed, html = (scratch / name for name in ("output", f"{job.name}.ipynb", f"{job.name}.html"))
@@ -62,7 +63,7 @@ def run(job, among=()):
         _ignore_signals()      # from here on it takes less than a second, and is done or not done
         _set_aside(output)
         changed = publication.publish(output, job.folder, job.record)
-        with _told(job.name, f"{_short(job.folder)} is published; the rest is in {_short(scratch)}"):
+        with _told(job.name, f"{relpath(job.folder)} is published; the rest is in {relpath(scratch)}"):
             if job.ledger:
                 publication.publish(output, job.ledger, job.record, only=("ledger*.csv",))
             for path in (executed, html):
@@ -71,8 +72,8 @@ def run(job, among=()):
         line.clear()
     files = len(publication.manifest(job.folder)["files"])
     standin = "; a stand-in took the place of the advertisement data" * (job.parameters.get("ads_file") == "")
-    return (f"{job.name} ({job.profile}), done in {line.elapsed()}: {files} files in {_short(job.folder)}, "
-            f"{len(changed)} of them new or changed; the notebook as {_short(job.home / job.name)}.html{standin}")
+    return (f"{job.name} ({job.profile}), done in {line.elapsed()}: {files} files in {relpath(job.folder)}, "
+            f"{len(changed)} of them new or changed; the notebook as {relpath(job.home / job.name)}.html{standin}")
 
 
 def _set_aside(output):
@@ -158,10 +159,6 @@ def _scratch(home, name):
             raise
 
 
-def _short(path):
-    return os.path.relpath(path)
-
-
 @contextlib.contextmanager
 def _interruptible():
     """Let each signal that ends a program raise KeyboardInterrupt, once: the clean-up is not interrupted again.
@@ -211,12 +208,15 @@ def main(arguments=None):
         with _interruptible():
             _obey(options)
     except KeyboardInterrupt:
-        return _say(f"interrupted: {INTERRUPTED[options.command]}", 130)
+        said, status = f"interrupted: {INTERRUPTED[options.command]}", 130
     except Failed as error:
-        return _say(error, 1)
+        said, status = error, 1
     except (ValueError, OSError, StoreError, ModuleNotFoundError) as error:
-        return _say(f"costbandits: {text_of(error)}", 2)
-    return 0
+        said, status = f"costbandits: {text_of(error)}", 2
+    else:
+        return 0
+    say(said, sys.stderr)
+    return status
 
 
 def _stamp(file, began):
@@ -254,11 +254,6 @@ def _obey(options):
     require(names, "notebooks", "none", "must be in notebooks/ of the current folder")
     for name in names:
         print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")
-
-
-def _say(message, status):
-    say(message, sys.stderr)
-    return status
 
 
 if __name__ == "__main__":

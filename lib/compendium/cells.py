@@ -52,11 +52,7 @@ def digest(source: str) -> str:
 
 
 def executing() -> tuple[str, int | None]:
-    """Digest of the cell that a notebook's kernel executes, and how many it has executed; ("", None) elsewhere.
-
-    >>> executing()
-    ('', None)
-    """
+    """Digest of the cell that a notebook's kernel executes, and how many it has executed; ("", None) elsewhere."""
     # IPython is there only if a notebook has loaded it. With papermill and nbclient a cell knows its text, not its id.
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return (digest(shell.history_manager.input_hist_raw[-1]), shell.execution_count) if shell else ("", None)

@@ -79,11 +79,18 @@ class Gallery:
         require(fig is not None or not says, "says", says, "must come with a figure")
         if fig is not None:
             _write_in_ink(fig)
-        if not self.output:
-            real = name.removesuffix(STANDIN)
-            if fig is not None and not self._is_published(real, fig, table):
-                _mark(fig, f"A picture of this run. The text speaks of figures/{self.notebook}/{real}.png.")
-            return self._as_published(name, table)
+        real = name.removesuffix(STANDIN)
+        if self.output:
+            self._file(name, fig, table, says)
+        elif fig is not None and not self._is_published(real, fig, table):
+            _mark(fig, f"A picture of this run. The text speaks of figures/{self.notebook}/{real}.png.")
+        there = pd.DataFrame() if table is None else self.published(name)
+        if there.empty:
+            return table
+        index = [key for key in table.index.names if key in there]
+        return there.set_index(index) if index else there
+
+    def _file(self, name, fig, table, says):
         if says:
             self._story["figures"][name] = says
             self._tell()
@@ -95,7 +102,6 @@ class Gallery:
             ahead = self._ahead.get(name.removesuffix(STANDIN))
             if ahead is not None:
                 ahead.update(_by_first(self.published(name)))
-        return self._as_published(name, table)
 
     def _is_published(self, name, fig, table):
         """Whether the published picture, if any, shows the same: the same table, or without one the same pixels."""
@@ -108,13 +114,6 @@ class Gallery:
         drawn = io.BytesIO(_files(fig)[".png"])
         fig.set_layout_engine(engine)
         return np.array_equal(*(Image.open(file).convert("RGB") for file in (picture, drawn)))
-
-    def _as_published(self, name, table):
-        there = pd.DataFrame() if table is None else self.published(name)
-        if there.empty:
-            return table
-        index = [key for key in table.index.names if key in there]
-        return there.set_index(index) if index else there
 
     def ahead(self, name):
         """Show the table `name` as published, in a section before the one that makes it.

@@ -102,16 +102,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(path: str | os.PathLike, name: str | None = None) -> object:
-    """What a file of YAML says; ValueError, with its `name`, if it is no YAML or UTF-8 or has a key twice.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "profile.yaml"
-    ...     _ = path.write_text("seed: 1\\nseed: 2")
-    ...     read_yaml(path, "profile.yaml")
-    Traceback (most recent call last):
-    ValueError: profile.yaml, line 2, key = 'seed': is there twice
-    """
+    """What a file of YAML says; ValueError, with its `name`, if it is no YAML or UTF-8 or has a key twice."""
     name = name or str(path)
     try:
         return yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
@@ -124,42 +115,30 @@ def read_yaml(path: str | os.PathLike, name: str | None = None) -> object:
 
 
 def load(path: str | os.PathLike) -> dict[str, Claim]:
-    """Claims by their ids, from a YAML file.
+    """Claims by their ids, from a YAML file such as claims/kube.yaml.
 
     ValueError says if a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "claims.yaml"
-    ...     _ = path.write_text("X1: {claim: c, place: p, statistic: s, region: [0, 1], primary: means}")
-    ...     load(path)["X1"].region
-    (0.0, 1.0)
     """
     raw = read_yaml(path)
     require(isinstance(raw, dict) and all(isinstance(id, str) for id in raw), str(path), raw,
             "must be claims by their ids")
-    claims = {}
-    for id, entry in raw.items():
-        require(isinstance(entry, dict) and KEYS <= set(entry) <= KEYS | OPTIONAL, f"claim {id}", entry,
-                f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
-        ours = entry.get("ours", False)
-        require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
-        history = entry.get("history") or []
-        require(isinstance(history, list) and all(isinstance(told, str) for told in history), f"history of claim {id}",
-                history, "must be a list of sentences")
-        claims[id] = Claim(id, **{**entry, "others": entry.get("others") or {}, "repairs": entry.get("repairs") or (),
-                                  "history": tuple(history), "second_check": _second_check(id, entry)})
-    return claims
+    return {id: _claim(id, entry) for id, entry in raw.items()}
 
 
-def _second_check(id, entry):
-    if "second_check" not in entry:
-        return None
-    check = entry["second_check"]
-    require(isinstance(check, dict) and set(check) == {"kind", "where"} and check["kind"] in CHECKS
-            and isinstance(check["where"], str) and check["where"], f"second_check of claim {id}", check,
-            f"must have a kind, one of {CHECKS}, and say where")
-    return check["kind"], check["where"]
+def _claim(id, entry):
+    require(isinstance(entry, dict) and KEYS <= set(entry) <= KEYS | OPTIONAL, f"claim {id}", entry,
+            f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
+    ours, history, check = entry.get("ours", False), entry.get("history") or [], entry.get("second_check")
+    require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
+    require(isinstance(history, list) and all(isinstance(told, str) for told in history), f"history of claim {id}",
+            history, "must be a list of sentences")
+    if "second_check" in entry:
+        require(isinstance(check, dict) and set(check) == {"kind", "where"} and check["kind"] in CHECKS
+                and isinstance(check["where"], str) and check["where"], f"second_check of claim {id}", check,
+                f"must have a kind, one of {CHECKS}, and say where")
+        check = check["kind"], check["where"]
+    return Claim(id, **{**entry, "others": entry.get("others") or {}, "repairs": entry.get("repairs") or (),
+                        "history": tuple(history), "second_check": check})
 
 
 class Ledger:
@@ -189,8 +168,9 @@ class Ledger:
         if not isinstance(interval, Interval):
             interval = Interval(*(interval,) * 3)
         ends = (interval.estimate, interval.low, interval.high)
-        require(all(map(_real, ends)), name, interval, "must be numbers, one or a cb.statistics.Interval such as "
-                "comparison.ratio; what cannot be measured is `untestable`")
+        real = all(np.ndim(end) == 0 and np.asarray(end).dtype.kind in "biuf" and not np.isnan(end) for end in ends)
+        require(real, name, interval, "must be numbers, one or a cb.statistics.Interval such as comparison.ratio; what "
+                "cannot be measured is `untestable`")
         interval = _as_written(interval)
         require(interval.low <= interval.estimate <= interval.high, name, interval, "must have low <= estimate <= high")
         replications = count(f"{name}, replications", replications)
@@ -330,10 +310,6 @@ def overall(verdicts: Iterable[str]) -> str:
     """
     found = set(verdicts)
     return next(v for v in (CONTRADICTED, UNDECIDED, UNTESTABLE, REPRODUCED) if v in found)
-
-
-def _real(value):
-    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf" and not np.isnan(value)
 
 
 def _as_written(interval):

@@ -49,13 +49,14 @@ def story(root, name):
 def findings(root, names, number=10):
     """Findings of these chapters, in turn, each in a sentence or two with a link to its section.
 
-    A chapter begins with what holds, so one of its first half is followed by one of its second half.
+    The section is named, too: not every reader of notebooks goes to places in them. A chapter begins with what holds,
+    so one of its first half is followed by one of its second half.
     """
     told = {name: _in_turn(story(root, name)[1]) for name in names}
     turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
     chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
-    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}{_named(text)}]"
-                     f"(notebooks/{name}.ipynb{_place(text)})" for name, text in chosen)
+    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}{_section(text, ', section ')}]"
+                     f"(notebooks/{name}.ipynb{_section(text, '#section-')})" for name, text in chosen)
 
 
 def _in_turn(findings):
@@ -64,16 +65,10 @@ def _in_turn(findings):
     return [each for pair in pairs for each in pair if each is not None]
 
 
-def _place(text):
-    """The part of an address that leads to the section that a finding names last; "" if it names none."""
+def _section(text, before):
+    """The number of the section that a finding names last, behind these words; "" if it names none."""
     found = SHOWN.search(text)
-    return f"#section-{found[1]}" if found else ""
-
-
-def _named(text):
-    """The section that a finding names last, in words: not every reader of notebooks goes to places in them."""
-    found = SHOWN.search(text)
-    return f", section {found[1]}" if found else ""
+    return f"{before}{found[1]}" if found else ""
 
 
 def looked_at(rows, claims):

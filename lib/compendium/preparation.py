@@ -68,8 +68,12 @@ def prepare(root, name, profile, build="build"):
         places["ads_file"] = _ads(root) if profile in (PUBLISHED, DEEP) else ""
         chosen["ads_file"] = _digest(places["ads_file"])
     source = root / "notebooks" / f"{name}.ipynb"
-    record = {"notebook": name, "profile": profile, "parameters": chosen, "results": RESULTS,
-              "code": _code(root, source), "versions": _versions()}
+    claims = root / "claims" / f"{name}.yaml"
+    # Digests of the code that decides the results; not of prose and outputs, nor of where anything is.
+    code = {"notebook": cells.notebook(source), "claims": _digest(claims) if claims.exists() else ""}
+    versions = {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in PACKAGES}}
+    record = {"notebook": name, "profile": profile, "parameters": chosen, "results": RESULTS, "code": code,
+              "versions": versions}
     # One cell more than the notebook has: papermill injects the parameters.
     return Job(name, profile, source, len(notebook.cells) + 1, {**given, **places}, record, home, folder, committed)
 
@@ -194,13 +198,3 @@ def _ads(root):
 
 def _digest(file):
     return f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}" if file else ""
-
-
-def _code(root, notebook):
-    """Digests of the code that decides the results; not of prose and outputs, nor of where anything is."""
-    claims = root / "claims" / f"{notebook.stem}.yaml"
-    return {"notebook": cells.notebook(notebook), "claims": _digest(claims) if claims.exists() else ""}
-
-
-def _versions():
-    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in PACKAGES}}

@@ -244,26 +244,19 @@ def _agreement(rows):
 
 def _since(rows, root):
     """What has changed since more runs were played: nothing that judges the rows that they cover, but perhaps more."""
-    names = rows.notebook[rows.deep != ""].unique()
-    changed = "; ".join(title(root, name) for name in names if _changed(root, name))
-    told = ""
+    played, changed, told = [], [], ""
+    for name in rows.notebook[rows.deep != ""].unique():
+        runs = publication.manifest(Path(root) / "figures" / DEEP / name)["runs"].values()
+        own = cells.notebook(Path(root) / f"notebooks/{name}.ipynb")
+        changed += [title(root, name)] * any(run["code"]["notebook"] != own for run in runs)
+        played += runs
     if changed:
-        told = f"Since more runs were played, cells that judge none of their rows have changed (chapters: {changed}).\n"
-    if any(run["results"] != RESULTS for name in names for run in _played(root, name)):
+        told = ("Since more runs were played, cells that judge none of their rows have changed (chapters: "
+                f"{'; '.join(changed)}).\n")
+    if any(run["results"] != RESULTS for run in played):
         told += ("Some of these runs are of an older version of the library, whose results differ "
                  "([CHANGELOG.md](CHANGELOG.md)).\n")
     return told
-
-
-def _changed(root, name):
-    """Whether a notebook's code is another one than more runs were played with."""
-    own = cells.notebook(Path(root) / f"notebooks/{name}.ipynb")
-    return any(run["code"]["notebook"] != own for run in _played(root, name))
-
-
-def _played(root, name):
-    """The runs of `make deep` that the files of a notebook are of."""
-    return publication.manifest(Path(root) / "figures" / DEEP / name)["runs"].values()
 
 
 def made(root):

@@ -67,15 +67,12 @@ class Watcher:
             self._read += len(text) + len(newline)
             for line in text.splitlines():
                 with contextlib.suppress(ValueError):       # written in part, to a full disk: a study is worth more
-                    self._take(json.loads(line))
+                    message = json.loads(line)
+                    self.announced = message.get("announced", self.announced)
+                    if "label" in message:
+                        self.label = message["label"]
+                        self.done[self.label] = (message["done"], message["total"])
         self._seen.append((self._clock(), self.share() or 0.0))
-
-    def _take(self, message):
-        if "announced" in message:
-            self.announced = message["announced"]
-        else:
-            self.label = message["label"]
-            self.done[self.label] = (message["done"], message["total"])
 
 
 def say(text, stream):

@@ -133,7 +133,7 @@ def test_files_of_an_older_build_go(tmp_path):
     for file in ("source/old.md", "site/old.html", "site/new.html"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text("old")
-    sources._write(tmp_path / "source", {"new.md": "new"}, {})
+    sources._write(tmp_path / "source", {"new.md": b"new"})
     assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["new.html", "new.md"]
 
 

@@ -35,27 +35,28 @@ def _page(room, names, packages):
             f"```{{eval-rst}}\n.. currentmodule:: costbandits\n```\n\n{told}")
 
 
+def _summary(module):
+    """The first paragraph of a module's docstring."""
+    return (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
+
+
 def _modules(package, above=""):
-    """Name, and first line of the docstring, of each module of a package."""
+    """Name and summary of each module of a package."""
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
-        yield f"{above}{info.name}", (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
+        yield f"{above}{info.name}", _summary(module)
         if info.ispkg:
             yield from _modules(module, f"{above}{info.name}/")
 
 
 def _module(name, module):
-    """The public functions and classes of a module, or of the modules of a package, below its first paragraph."""
-    summary = (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
-    text = f"\n## {name}\n\n```{{eval-rst}}\n{summary}\n```\n\n"
+    """The public functions and classes of a module, or of the modules of a package, below its summary."""
+    text = f"\n## {name}\n\n```{{eval-rst}}\n{_summary(module)}\n```\n\n"
     for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
         text += _module(f"{name}.{info.name}", importlib.import_module(f"{module.__name__}.{info.name}"))
-    own = {key: thing for key, thing in vars(module).items() if not key.startswith("_") and _public(thing, module)}
-    return text + "\n".join(_entry(module.__name__, key, thing) for key, thing in own.items())
-
-
-def _public(thing, module):
-    return (inspect.isfunction(thing) or inspect.isclass(thing)) and thing.__module__ == module.__name__
+    return text + "\n".join(
+        _entry(module.__name__, key, thing) for key, thing in vars(module).items() if not key.startswith("_")
+        and (inspect.isfunction(thing) or inspect.isclass(thing)) and thing.__module__ == module.__name__)
 
 
 def _entry(module, name, thing):

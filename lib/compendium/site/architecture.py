@@ -1,6 +1,7 @@
 """The picture of the rooms: the arrows of ARCHITECTURE.md, which a test compares with the imports, as SVG."""
 
 import re
+from graphlib import TopologicalSorter
 from html import escape
 
 DRAWN = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
@@ -16,20 +17,21 @@ def picture(mermaid):
     """A diagram of arrows `a --> b`, b below a; arrows that follow from others are left out."""
     arrows = re.findall(r"^ *(\w+) --> (\w+)$", mermaid, re.MULTILINE)
     inside = set(re.findall(r"\w+", (re.search(r"subgraph \w+\n(.*?)\n *end", mermaid, re.DOTALL) or [""] * 2)[1]))
-    below = {}
+    below = {name: [] for arrow in arrows for name in arrow}
     for upper, lower in arrows:
-        below.setdefault(upper, set()).add(lower)
-        below.setdefault(lower, set())
+        below[upper].append(lower)
     # A package stands on all of its rooms.
     package = re.search(r"subgraph (\w+)", mermaid)
     if package and package[1] in below:
-        below[package[1]] |= inside & set(below)
-    levels = {}
-    for name in below:
-        _level(name, below, levels)
+        below[package[1]] += [name for name in below if name in inside]
+    levels, reached = {}, {}
+    for name in TopologicalSorter(below).static_order():
+        levels[name] = max((levels[lower] + 1 for lower in below[name]), default=0)
+        reached[name] = {*below[name]}.union(*(reached[lower] for lower in below[name]))
     places = _places(levels)
     top = max(levels.values())
-    lines = [_arrow(places[upper], places[lower], top) for upper in below for lower in _direct(upper, below)]
+    lines = [_arrow(places[upper], places[lower], top) for upper in below for lower in below[upper]
+             if not any(lower in reached[other] for other in below[upper])]
     boxes = [_box(name, place, top, name in inside) for name, place in places.items()]
     width, height = max(x for x, _ in places.values()) + WIDTH // 2 + 8, top * UP + HEIGHT + 24
     told = escape("; ".join(f"{name} imports {', '.join(sorted(on))}" for name, on in below.items() if on))
@@ -39,30 +41,14 @@ def picture(mermaid):
             f'orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>{"".join(lines + boxes)}</svg>')
 
 
-def _level(name, below, levels):
-    """How many boxes stand one upon the other below this one."""
-    if name not in levels:
-        levels[name] = max((_level(lower, below, levels) + 1 for lower in below[name]), default=0)
-    return levels[name]
-
-
 def _places(levels):
-    """The middle of each box: (across, level)."""
+    """The middle of each box: (across, level), which is how many boxes stand below it, one upon the other."""
     rows = {}
     for name, level in levels.items():
         rows.setdefault(level, []).append(name)
     widest = max(map(len, rows.values()))
     return {name: ((widest - len(row)) * ACROSS / 2 + k * ACROSS + WIDTH / 2 + 8, level)
             for level, row in rows.items() for k, name in enumerate(row)}
-
-
-def _direct(name, below):
-    """What this box stands on, without what is reached by way of another."""
-    return {lower for lower in below[name] if not any(_reaches(other, lower, below) for other in below[name] - {lower})}
-
-
-def _reaches(name, goal, below):
-    return goal in below[name] or any(_reaches(lower, goal, below) for lower in below[name])
 
 
 def _arrow(upper, lower, top):

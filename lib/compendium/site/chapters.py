@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from .. import publication, sections
+from ..cells import cells as cells_of
 from ..cells import filed as filed_by
 from ..cells import folded
 from ..project import PUBLISHED
@@ -30,7 +31,9 @@ def chapter(root, name, build, links):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     outputs = executed(path, Path(build) / f"{name}.ipynb")
     cells = []
-    known = sections.numbers(_prose(notebook["cells"]))
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    known = sections.numbers(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
     pages = {id: f"{posixpath.relpath(page, 'notebooks')}#{id}" for id, page in links.claims.items()
              if page == f"claims/{name}.md" and id != name}
 
@@ -40,7 +43,6 @@ def chapter(root, name, build, links):
         return DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(text, f"notebooks/{name}.ipynb"))
 
     for cell in notebook["cells"]:
-        cell["source"] = "".join(cell["source"])
         if cell["cell_type"] == "code":
             cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
             told = _told(cell)
@@ -56,14 +58,9 @@ def executed(path, made):
     """Outputs of the cells of an executed notebook by their ids; None if it is not there or has other code."""
     if not made.exists():
         return None
-    found = {cell["id"]: cell for cell in json.loads(made.read_text(encoding="utf-8"))["cells"]}
-    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
-    same = all("".join(found.get(cell["id"], {"source": ""})["source"]) == "".join(cell["source"]) for cell in cells)
-    return {id: cell.get("outputs", []) for id, cell in found.items()} if same else None
-
-
-def _prose(cells):
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    found = {cell["id"]: cell for cell in cells_of(made)}
+    same = all(cell["id"] in found and found[cell["id"]]["source"] == cell["source"] for cell in cells_of(path))
+    return {id: cell["outputs"] for id, cell in found.items()} if same else None
 
 
 def _told(cell):

@@ -168,8 +168,7 @@ def setup(app):
     app.connect("doctree-read", anchors)
     app.connect("autodoc-process-docstring", readable, priority=400)      # before the sections are read
     app.add_lexer("printed", Printed)
-    app.add_post_transform(Places)
-    app.add_post_transform(Terms)
-    app.add_post_transform(Punctuation)
+    for transform in (Places, Terms, Punctuation):
+        app.add_post_transform(transform)
     app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

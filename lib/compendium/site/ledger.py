@@ -23,12 +23,9 @@ class Book:
         self.names = [name for name in chapters(root) if name in set(rows.notebook)]
         summary = ledger.summary(rows, claims).set_index("id")
         self.verdicts, self.standings = summary.verdict, summary.standing
-        self._titles = {name: title(root, name) for name in self.names}
-        self._cells = {name: _cells(root, name) for name in self.names}
-
-    def title(self, name):
-        """The chapter's first heading, up to the colon."""
-        return self._titles[name]
+        self.titles = {name: title(root, name) for name in self.names}
+        self._cells = {name: {cells.digest(cell["source"]): cell["id"] for cell in
+                              cells.cells(self.root / f"notebooks/{name}.ipynb")} for name in self.names}
 
     def page_of(self):
         """Claim or chapter -> the page of its claims."""
@@ -47,11 +44,6 @@ class Book:
         return name if name and (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
 
 
-def _cells(root, name):
-    """Digest of a cell's code -> its id."""
-    return {cells.digest(cell["source"]): cell["id"] for cell in cells.cells(Path(root) / f"notebooks/{name}.ipynb")}
-
-
 def second_check(claim):
     """What else than the judging cell says so, with the tests by name; or what would have to be written."""
     if claim.second_check is None:
@@ -65,10 +57,6 @@ def _test(where):
     """A test by its name and file."""
     file, _, name = where.partition("::")
     return f"`{name}` in {plain(Path(file).name)}"
-
-
-def _note(row):
-    return row.note if isinstance(row.note, str) else ""
 
 
 def page(book):
@@ -105,14 +93,14 @@ def _line(book, row):
     links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
     kind = "ours" if claim.ours else "the paper's"
     texts = "".join([
-        _cell(escape(book.title(row.notebook))),
+        _cell(escape(book.titles[row.notebook])),
         _cell(f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>'),
         _cell(row.verdict, f"v-{row.verdict.split()[0]}"),
         *(_cell(escape(typeset(text))) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
         _cell(escape(value(row)), "number", row.estimate), _cell(region(*claim.region), "number", claim.region[0]),
         _cell(f"{row.replications:,}", "number", row.replications),
-        *map(_cell, (escape(row.deep), " ".join(links), escape(typeset(_note(row)))))])
-    return (f'<tr data-paper="{escape(book.title(row.notebook))}" data-verdict="{row.verdict}" '
+        *map(_cell, (escape(row.deep), " ".join(links), escape(typeset(row.note))))])
+    return (f'<tr data-paper="{escape(book.titles[row.notebook])}" data-verdict="{row.verdict}" '
             f'data-reading="{"primary" if row.reading == "primary" else "other"}" '
             f'data-claim="{kind}">{texts}</tr>')
 
@@ -127,7 +115,7 @@ def _cell(text, kind="", number=None):
 def claims_page(book, name):
     """All claims of a paper: what is asked, how it is judged, what came out."""
     part = book.rows[book.rows.notebook == name]
-    parts = [f'<a id="{name}"></a>\n\n# Claims: {book.title(name)}\n\n'
+    parts = [f'<a id="{name}"></a>\n\n# Claims: {book.titles[name]}\n\n'
              f"[The chapter](../notebooks/{name}.ipynb) · "
              f"[figures and data](../results.md#results-{name}) · [the file](../claims/{name}.yaml)\n",
              "| claim | what it says | verdict |\n|---|---|---|",
@@ -158,7 +146,7 @@ def _claim(book, id, rows):
 
 def _row(book, row):
     runs = f"{row.replications:,}"
-    told = map(plain, (row.case, row.reading, value(row), runs, row.verdict, row.deep, _note(row)))
+    told = map(plain, (row.case, row.reading, value(row), runs, row.verdict, row.deep, row.note))
     figure = book.figure(row)
     links = [f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})"]
     links += [f"[figure](../notebooks/{row.notebook}.ipynb#figure-{figure})"] * bool(figure)
@@ -178,7 +166,7 @@ reading of the paper is not on this page; [the ledger](ledger.md) has it.
         rows = book.rows[(book.rows.notebook == name)]
         ids = [id for id in rows.id.unique()
                if book.standings[id] == ledger.CONTRADICTED and not book.claims[id].ours]
-        parts.append(f"## {book.title(name)}: {len(ids) or 'no'} claim{'s' * (len(ids) != 1)}\n")
+        parts.append(f"## {book.titles[name]}: {len(ids) or 'no'} claim{'s' * (len(ids) != 1)}\n")
         parts += ["| claim | what the paper says | where it fails | second check |\n|---|---|---|---|"] * bool(ids)
         parts += [*(_failure(book, id, rows[rows.id == id]) for id in ids), ""]
     return "\n".join(parts)

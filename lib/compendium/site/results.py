@@ -33,15 +33,12 @@ def gallery(root):
         section = rf" ([section \1](notebooks/{name}.ipynb#section-\1))"
         parts += [f"- {SHOWN.sub(section, in_full(text))}" for text in found]
         for figure, says in figures.items():
-            data = f" · [data (CSV)](figures/{name}/{figure}.csv)" * _there(root, name, figure)
+            there = (Path(root) / "figures" / name / f"{figure}.csv").exists()
+            data = f" · [data (CSV)](figures/{name}/{figure}.csv)" * there
             parts.append(f"\n![{plain(says)}](figures/{name}/{figure}.svg)\n\n"
                          f":::{{container}} figure-links\n{plain(says)} "
                          f"[in its chapter](notebooks/{name}.ipynb#figure-{figure}){data}\n:::\n")
     return "\n".join(parts)
-
-
-def _there(root, name, figure):
-    return (Path(root) / "figures" / name / f"{figure}.csv").exists()
 
 
 def benchmarks(root):

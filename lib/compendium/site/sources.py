@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import tomllib
 from pathlib import Path
 
@@ -51,9 +50,9 @@ def lay_out(root, build):
                 for name in committed},
              **{f"notebooks/{name}.ipynb": chapter(root, name, build, links) for name in names}}
     texts["glossary.md"] = _glossary(texts["glossary.md"])
-    folder = _write(build / "site-source", texts, _copies(root, names, links.files))
-    (folder / FONT).write_bytes(mathematics.font())
-    return folder
+    contents = {**{name: text.encode() for name, text in texts.items()}, FONT: mathematics.font(),
+                **{name: path.read_bytes() for name, path in _copies(root, names, links.files).items()}}
+    return _write(build / "site-source", contents)
 
 
 def _filled(text, book):
@@ -99,21 +98,16 @@ def _copies(root, names, linked):
     return copies
 
 
-def _write(folder, texts, copies):
+def _write(folder, contents):
     """Bring a folder in line with these files; what is the same keeps its time, so that Sphinx does not read it."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
-        if path.relative_to(folder).as_posix() not in {*texts, *copies, FONT}:
+        if path.relative_to(folder).as_posix() not in contents:
             path.unlink()
             # Sphinx leaves the page that it made of it, and links to that would count as alive.
             (folder.parent / "site" / path.relative_to(folder)).with_suffix(".html").unlink(missing_ok=True)
-    for name, text in texts.items():
+    for name, content in contents.items():
         path = folder / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
+        if not path.exists() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    for name, source in copies.items():
-        path = folder / name
-        if not path.exists() or path.read_bytes() != source.read_bytes():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, path)
+            path.write_bytes(content)
     return folder

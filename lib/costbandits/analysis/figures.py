@@ -131,7 +131,8 @@ def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None
     >>> float(ends["BTS"])
     3.5
     """
-    bands = {"interval": _of_means, "spread": lambda values: np.quantile(values, [0.1, 0.9], axis=0),
+    bands = {"interval": lambda values: np.quantile(resamples(len(values)) @ values, [0.025, 0.975], axis=0),
+             "spread": lambda values: np.quantile(values, [0.1, 0.9], axis=0),
              "deviation": lambda values: values.mean(axis=0) + np.outer([-1, 1], values.std(axis=0))}
     require(band is None or band in bands, "band", band, f"must be None or one of {list(bands)}")
     require(center in ("mean", "median"), "center", center, "must be 'mean' or 'median'")
@@ -267,11 +268,6 @@ def landscape(ax: Axes, ratios: pd.DataFrame, unbeaten: pd.DataFrame, title: str
         if unbeaten.iloc[i, j]:
             text.set_weight("bold")
             ax.add_patch(plt.Rectangle((j + 0.04, i + 0.06), 0.92, 0.88, fill=False, edgecolor=RED, linewidth=1.6))
-
-
-def _of_means(values):
-    """The 95 % bootstrap interval of each column's mean, shape (2, C): percentiles, for a picture."""
-    return np.quantile(resamples(len(values)) @ values, [0.025, 0.975], axis=0)
 
 
 def _brief(ratio):

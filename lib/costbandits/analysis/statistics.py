@@ -3,8 +3,9 @@
 Regret has a heavy upper tail: a run may lock on a wrong arm. So next to means stand medians, tail quantiles and the
 probability that one policy beats the other in a replication; intervals of means are bootstrapped (BCa), paired.
 All bootstraps of samples of one size share their resamples, so that a table of a hundred pairs costs little more
-than one. `confidence` is the level of an interval, in (0, 1); of a bootstrap at most 0.9996, since one of the 4,999
-resamples must remain on either side. A bootstrap takes some 80 kB of memory per replication.
+than one. A sample has shape (replication,), and smaller values are better. `confidence` is the level of an interval, in
+(0, 1); of a bootstrap at most 0.9996, since one of the 4,999 resamples must remain on either side. A bootstrap takes
+some 80 kB of memory per replication.
 """
 
 import functools
@@ -84,10 +85,11 @@ class Summary:
 class Comparison:
     """How policy a does against b, replication by replication; smaller values are better.
 
-    `difference` and `ratio` are the mean of a - b, and mean of a over mean of b (BCa bootstrap of the pairs).
-    `median_difference` is the median of a - b with its order-statistic interval. `improvement` is P(a < b) +
-    P(a = b) / 2 with Wilson's interval (conservative when there are ties). `p_value` is of the two-sided sign test of
-    the pairs that differ; correct it for several comparisons with `holm`.
+    `of_a` and `of_b` sum up either sample; column `mean_a` of `table` is `of_a.mean`, and so on. `difference` and
+    `ratio` are mean of a - b, and mean of a over mean of b (BCa bootstrap of the pairs). `median_difference` is the
+    median of a - b with its order-statistic interval. `improvement` is P(a < b) + P(a = b) / 2 with Wilson's interval
+    (conservative when there are ties). `p_value` is of the two-sided sign test of the pairs that differ; correct it for
+    several comparisons with `holm`.
 
     >>> print(cb.statistics.compare(np.arange(100.0), np.arange(100.0) + 10, "mine", "theirs"))
     mean of mine over theirs: 0.832 [0.814, 0.847], smaller; mine wins 100% of 100 replications (ties half)
@@ -171,9 +173,9 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
 def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: float = 0.95) -> Comparison:
     """Compare two paired samples, smaller values being better.
 
-    The samples x and y, called a and b, have shape (replication,), two or more, and any unit. A pair ties if it differs
-    by 1e-12 of the larger or less. As in all functions of samples here, ValueError says if samples differ in length,
-    are too short or hold NaN.
+    The samples x and y, called a and b, have two values or more, and any unit. A pair ties if it differs by 1e-12 of
+    the larger or less. As in all functions of samples here, ValueError says if they differ in length, are too short or
+    hold NaN.
 
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
@@ -300,8 +302,6 @@ def _p_value(estimate, draws, jackknife):
 def mean(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Mean of a sample with its BCa bootstrap interval (Efron, 1987).
 
-    x, of shape (replication,), has at least two values, none of them NaN.
-
     >>> print(cb.statistics.mean([1.0, 2.0, 4.0]))
     2.33 [1.33, 4]
     """
@@ -313,7 +313,7 @@ def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval
 
     A ratio that is the same in all resamples is certain. Else the interval is the whole line if a resample of y has
     mean 0, or if the sign of y's mean is open, more than (1 - confidence) / 2 of the resamples being on either side of
-    0: then numbers near infinity and near minus infinity fit alike. x and y have shape (replication,).
+    0: then numbers near infinity and near minus infinity fit alike.
 
     >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
     0.467 [0.444, 0.5]
@@ -398,7 +398,7 @@ def typical_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Inter
 def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of x / y over replications with its order-statistic interval; below 1 where a smaller x is the rule.
 
-    x and y have shape (replication,) and are not negative; where both are 0 their ratio counts as 1.
+    x and y are not negative; where both are 0 their ratio counts as 1.
 
     >>> print(cb.statistics.median_ratio(np.arange(9.0), 2 * np.arange(9.0)))
     0.5 [0.5, 0.5]
@@ -414,8 +414,7 @@ def median_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interv
 def median(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Median of a sample with its order-statistic interval (distribution-free, conservative).
 
-    The interval is the whole line where the sample is too small for the level: below 6 values at 95 %. x has shape
-    (replication,).
+    The interval is the whole line where the sample is too small for the level: below 6 values at 95 %.
 
     >>> print(cb.statistics.median(range(1, 11)))
     5.5 [2, 9]
@@ -443,7 +442,7 @@ def share(successes: float, n: int, confidence: float = 0.95) -> Interval:
 def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
     """Share of the variance that comes from the largest values, `worst` of the runs; 0 where all values are equal.
 
-    At least one run counts as worst. x has shape (replication,).
+    At least one run counts as worst.
 
     >>> round(cb.statistics.worst_share([0.0] * 99 + [1.0]), 2)
     0.99
@@ -455,8 +454,6 @@ def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
 
 def holm(p_values: ArrayLike) -> np.ndarray:
     """Holm's step-down correction (1979): adjusted p-values, valid together for all comparisons, in the order given.
-
-    `p_values` has shape (M,).
 
     >>> cb.statistics.holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
@@ -471,8 +468,7 @@ def holm(p_values: ArrayLike) -> np.ndarray:
 def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confidence: float = 0.95) -> pd.DataFrame:
     """Paired comparisons as a DataFrame, one row per pair of labels, with Holm's correction over all rows (`p_holm`).
 
-    The samples, of shape (replication,), may differ in length; each pair is compared on the replications both have (the
-    first ones).
+    Samples may differ in length; each pair is compared on the replications both have (the first ones).
 
     >>> rows = cb.statistics.table({"BTS": [1.0, 2.0, 4.0], "m-UCB": [2.0, 4.0, 9.0]}, [("BTS", "m-UCB")])
     >>> rows[["a", "b", "mean_a", "mean_b", "p_holm"]].round(2).values.tolist()
@@ -500,7 +496,7 @@ def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Data
 def wins(values: dict[str, ArrayLike]) -> pd.DataFrame:
     """Head-to-head matrix: in which share of replications the row's policy has the smaller value; ties count half.
 
-    `values` is a dict label -> array of shape (replication,), two or more of equal length.
+    `values` maps labels to two or more samples of equal length.
 
     >>> cb.statistics.wins({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 4.0, 5.0]}).loc["a", "b"].item()
     0.875
@@ -518,11 +514,12 @@ def _together(values):
 def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
     """All pairs of policies, a row each, compared by who wins a replication and by who has the smaller mean.
 
-    `values`, two or more samples of equal length, are smaller where better, and tie where they differ by 1e-12 of the
-    larger or less. `wins` is P(a < b) + P(a = b) / 2 with Wilson's interval (`wins_low`, `wins_high`), `difference` the
-    mean of a less that of b with its BCa interval; `confidence` is of each interval by itself. Either question has
-    p-values of its own, corrected by Holm's method over all pairs (`p_wins_holm`, `p_mean_holm`): the sign test of the
-    replications that differ (`p_wins`), and the level at which the BCa interval ends at 0 (`p_mean`).
+    `values`, two or more samples of equal length, are smaller where better. They tie, as column `ties` counts, where
+    they differ by 1e-12 of the larger or less. `wins` is P(a < b) + P(a = b) / 2 with Wilson's interval (`wins_low`,
+    `wins_high`), `difference` the mean of a less that of b with its BCa interval; `confidence` is of each interval by
+    itself. Either question has p-values of its own, corrected by Holm's method over all pairs (`p_wins_holm`,
+    `p_mean_holm`): the sign test of the replications that differ (`p_wins`), and the level at which the BCa interval
+    ends at 0 (`p_mean`). One set of resamples serves all pairs.
 
     >>> pairs = cb.statistics.tournament({"a": [1.0, 2.0, 3.0, 4.0, 9.0], "b": [2.0, 2.0, 5.0, 8.0, 7.0]})
     >>> pairs[["a", "b", "ties", "wins", "difference", "p_wins"]].values.tolist()
