@@ -90,7 +90,7 @@ STUDIES = {
                  "OPS, no row": cb.OnePhaseSkip(time_row=False), "PDS": cb.PrimalDualSkip(), "USS": cb.UCBSimplexSkip(),
                  "USS 1": cb.UCBSimplexSkip(1.0), "known": cb.KnownMeans(), "known, drawn": cb.KnownMeans(None),
                  "control": cb.ControlBudget(), "SUAK, 8 omega": cb.SUAK(reserve="log t / 8 omega"),
-                 "SUAK-2": cb.SUAK(counting="two accounts", reserve="log t / 4 omega", margin=3, width=1.5)},
+                 "SUAK-2": cb.SUAK2()},
                 THREE, cb.AnytimeBudget(0.4, 12_000), [cb.regret.anytime]),
     "subsidy": ({"CS-UCB": cb.CSUCB(0.1), "CS-UCB 0": cb.CSUCB(0.0), "CS-TS": cb.CSTS(0.1), "CS-ETC": cb.CSETC(0.1),
                  "CS-TS, Gaussian": cb.CSTS(0.1, "gaussian"), "CS-ETC 9": cb.CSETC(0.1, 9),

@@ -84,7 +84,7 @@ ERRORS = {
     ],
     # Policies: formulas of the papers.
     "costbandits/policies/omega_ucb.py": [
-        ("w = 2.0 * rho * log(t) / n                       # z^2", "w = rho * log(t) / n                       # z^2",
+        ("w = 2.0 * p.rho * log(t) / arm.n                 # z^2", "w = p.rho * log(t) / arm.n                 # z^2",
          "policies/test_policies.py::test_omega_by_hand", "z^2 is 2 rho log t"),
         ("if mean_c <= 0.0:\n        return inf\n    root_r", "if mean_c <= 0.0:\n        return 0.0\n    root_r",
          "policies/test_policies.py::test_omega_by_hand", "an arm that was free so far has an infinite index"),
@@ -152,7 +152,7 @@ ERRORS = {
     "costbandits/policies/kube.py": [
         ("fits = costs[k] <= rest and spent + costs[k] <= told.ceiling", "fits = spent + costs[k] <= told.ceiling",
          "policies/test_kube.py::test_pull_for_pull", "what is filled must fit into the rest"),
-        ("sqrt(2.0 * log(t) / n)) / constant if n > 0 else inf", "sqrt(2.0 * log(t) / n) / constant) if n > 0 else inf",
+        ("sqrt(2.0 * log(t) / n)) / c if n > 0 else inf", "sqrt(2.0 * log(t) / n) / c) if n > 0 else inf",
          "policies/test_kube.py::test_density_by_hand", "the whole index is divided by the cost"),
         ("parts = self.epsilon * problem.budget, problem.budget", "parts = problem.budget, problem.budget",
          "policies/test_kube.py::test_epsilon_first_by_hand", "exploring ends at epsilon of the budget"),

@@ -415,6 +415,7 @@ class SUAK(_Anytime):
 
     @property
     def rule(self) -> Callable:
+        """`suak`, or with two accounts `suak_2`."""
         return suak_2 if self.counting == "two accounts" else suak
 
     @property
