@@ -132,7 +132,7 @@ def by_sums(rule: Callable) -> Callable:
     if nb.config.DISABLE_JIT:
         return summed
     made = nb.njit(error_model="numpy")(summed)
-    made.maker = form.maker
+    made.maker, made.__wrapped__ = form.maker, function     # whose source `inspect` shows
     if not ours(function):
         made.compile(form.signature.args)
         made.disable_compile()
