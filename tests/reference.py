@@ -319,11 +319,11 @@ def same_record(first, second):
     return all(np.array_equal(*pair) for pair in zip(first.record, second.record, strict=True))
 
 
-def trajectory(policy, bandit, budget, seed, replication, rounds):
+def trajectory(policy, bandit, budget, seed, replication, rounds, fast=True):
     """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
     order, counts, stacks = None, [np.zeros(bandit.K, int)], None
     for limit in range(1, rounds + 1):
-        status, table, order = run(policy, bandit, budget, seed, replication, limit, stacks)
+        status, table, order = run(policy, bandit, budget, seed, replication, limit, stacks, fast)
         stacks = table.stacks
         assert status == (driver.LAST_ROUND if limit < rounds else driver.DONE)
         counts.append(table.state.arms.n.copy())

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from reference import FAMILIES, INSTANCE, LITERAL, POLICIES, literal_trajectory, stream, trajectory
 
-import costbandits as cb
+from costbandits.fast import kernel_of
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-# BTS and b-greedy play by the same law, but not pull for pull: see test_thompson and test_classics.
+# Of a policy whose kernel keeps to its law, and not to its pulls, the definition is played.
 @pytest.mark.parametrize("label", [label for label in POLICIES if label != "BTS"])
 def test_pull_for_pull(label, family):
     for replication, K in enumerate((2, 4, 6)):
@@ -18,5 +18,6 @@ def test_pull_for_pull(label, family):
         budget = 400 * bandit.cost_means[bandit.ratios.argmax()]
         literal = literal_trajectory(LITERAL[label](K), bandit, budget, 2024, replication)
         assert np.bincount(literal).max() >= 30                       # from there on omega* differs from omega
-        policy = cb.ChoosePolicy(cb.BGreedy.rule) if label == "b-greedy" else POLICIES[label]
-        assert trajectory(policy, bandit, budget, 2024, replication, len(literal)).tolist() == literal.tolist()
+        policy, kernel = POLICIES[label], kernel_of(POLICIES[label])
+        fast = kernel is not None and kernel.same == "pulls"
+        assert trajectory(policy, bandit, budget, 2024, replication, len(literal), fast).tolist() == literal.tolist()

@@ -7,6 +7,7 @@ never a law. `policies` knows nothing of this room.
 
 import importlib
 import pkgutil
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -88,3 +89,4 @@ for _module in pkgutil.iter_modules(__path__):
     except ModuleNotFoundError as _error:       # a kernel that stands on a deleted one is gone, too
         if not str(_error.name).startswith(f"{__name__}."):
             raise
+        warnings.warn(f"fast.{_module.name} plays nothing: {_error.name} is missing", stacklevel=2)
