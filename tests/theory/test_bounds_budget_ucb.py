@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import costbandits as cb
-from costbandits.policies.budget_ucb import budget_ucb as index
 from costbandits.theory.bounds import budget_ucb as bounds
 from costbandits.theory.bounds.omega_ucb import excess_rounds
 
@@ -136,7 +135,7 @@ def test_chance_failures_is_the_sum_it_stands_for(K):
 
 @given(st.integers(1, 50), unit, st.just(0.0) | st.floats(1e-6, 1), st.integers(3, 10**6), cost)
 def test_bonus_is_what_the_policy_adds(n, reward, cost_mean, t, lowest):
-    played = index(t, n, reward * n, cost_mean * n, 0.0, 0.0, lowest, np.array([1.0]))
+    played = cb.BudgetUCB.rule(t, n, reward * n, cost_mean * n, 0.0, 0.0, lowest, np.array([1.0]))
     H = bounds.bonus(reward, cost_mean, sqrt(2 * log(t - 1) / n), lowest)
     assert (H if cost_mean == 0 else reward / cost_mean + H) == pytest.approx(played, rel=1e-9)
 
