@@ -136,7 +136,7 @@ def by_sums(rule: Callable) -> Callable:
     if not ours(function):
         made.compile(form.signature.args)
         made.disable_compile()
-        made.compiled_from = fingerprint.digest(summed)
+        made.compiled_from = rule.compiled_from     # of when the rule itself was compiled
     return made
 
 
@@ -178,7 +178,7 @@ def compiled(function: Callable, maker: str) -> Callable:
 def require_current(label: str, rule: Callable | None) -> None:
     """Raise ValueError if what a compiled rule reads from outside has changed since: it plays by the old values."""
     then = getattr(rule, "compiled_from", None)
-    require(then is None or then == fingerprint.digest(rule.py_func), f"policies[{label!r}]", rule,
+    require(then is None or then == fingerprint.digest(rule.__wrapped__), f"policies[{label!r}]", rule,
             "something that its rule reads from outside has changed since the rule was compiled: run the cell with the "
             "rule again, or hand over what changes by params")
 

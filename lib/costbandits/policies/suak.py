@@ -10,7 +10,7 @@ hull of the points (cost, reward), null arm included, that crosses the line cost
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import NamedTuple
 
@@ -442,13 +442,14 @@ class SUAK2(SUAK):
 
     Pulls of unsure arms (*questions*) have an account of their own, c N_p - S_p; other pulls may spend only what is not
     in it. The coming round counts in N_p, and line 15 is asked only while an arm is unsure. When no arm is unsure, what
-    the account holds above 1 - c is handed over. The null arm, of cost 0, counts in (7). Fields as in `SUAK`.
+    the account holds above 1 - c is handed over. The null arm, of cost 0, counts in (7). Fields as in `SUAK`, and as
+    there every round has to be played.
 
     >>> cb.SUAK2().reserve
     'log t / 4 omega'
     """
 
-    counting: str = "two accounts"
+    counting: str = field(default="two accounts", init=False)
     reserve: str = "log t / 4 omega"
     margin: float = 3.0
     width: float = 1.5
