@@ -85,12 +85,23 @@ class Summary:
 class Comparison:
     """How policy a does against b, replication by replication; smaller values are better.
 
-    `of_a` and `of_b` sum up either sample; column `mean_a` of `table` is `of_a.mean`, and so on. `difference` and
-    `ratio` are mean of a - b, and mean of a over mean of b (BCa bootstrap of the pairs). `median_difference` is the
-    median of a - b with its order-statistic interval. `improvement` is P(a < b) + P(a = b) / 2 with Wilson's interval
-    (conservative when there are ties). `p_value` is of the two-sided sign test of the pairs that differ; correct it for
-    several comparisons with `holm`.
+    Attributes
+    ----------
+    a, b : str
+    replications : int
+    of_a, of_b : Summary
+        Sums up either sample; column `mean_a` of `table` is `of_a.mean`, and so on.
+    difference, ratio : Interval
+        Mean of a - b, and mean of a over mean of b; BCa bootstrap of the pairs.
+    median_difference : Interval
+        Median of a - b with its order-statistic interval.
+    improvement : Interval
+        P(a < b) + P(a = b) / 2, with Wilson's interval (conservative when there are ties).
+    p_value : float
+        Two-sided sign test of the pairs that differ; correct it for several comparisons with `holm`.
 
+    Examples
+    --------
     >>> print(cb.statistics.compare(np.arange(100.0), np.arange(100.0) + 10, "mine", "theirs"))
     mean of mine over theirs: 0.832 [0.814, 0.847], smaller; mine wins 100% of 100 replications (ties half)
     """
@@ -150,11 +161,18 @@ class Comparison:
 
 def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None,
            confidence: float = 0.95) -> Comparison:
-    """Compare two policies of one study, by their labels, on the replications they share.
+    """Compare two policies of one study on the replications they share.
 
-    `values`, of shape (policy, replication), are what to compare, smaller being better; by default the final budgeted
-    regret (of a Reduced: its "regret").
+    Parameters
+    ----------
+    runs : Runs or Reduced
+    a, b : str
+        Labels of policies.
+    values : array_like of shape (policy, replication), optional
+        What to compare, smaller being better; by default the final budgeted regret (of a Reduced: its "regret").
 
+    Examples
+    --------
     >>> runs = cb.simulate({"m": cb.MUCB(), "c": cb.CUCB()}, cb.instances.bernoulli(3), cb.Budget(20), replications=9)
     >>> cb.paired(runs, "m", "c").replications
     9
@@ -173,10 +191,20 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
 def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: float = 0.95) -> Comparison:
     """Compare two paired samples, smaller values being better.
 
-    The samples x and y, called a and b, have two values or more, and any unit. A pair ties if it differs by 1e-12 of
-    the larger or less. As in all functions of samples here, ValueError says if they differ in length, are too short or
-    hold NaN.
+    Parameters
+    ----------
+    x, y : array_like of shape (replication,)
+        At least two replications, without NaN, in any unit. A pair ties if it differs by 1e-12 of the larger or less.
+    a, b : str
+        What to call them.
 
+    Raises
+    ------
+    ValueError
+        If the samples differ in length, are too short or hold NaN. So do all functions of samples here.
+
+    Examples
+    --------
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
     -1 [-2.8, 0.8] 0.7 [0.299, 0.927] 0.625

@@ -31,9 +31,20 @@ class Linear(NamedTuple):
 class Bandit:
     """K arms that pay a random reward and charge a random cost at every pull.
 
-    `rewards` and `costs` are sequences of distributions, one per arm: anything with `mean`, `variance`, `support` and
-    `sample(rng, size)`.
+    Parameters
+    ----------
+    rewards, costs : sequence of distributions, one per arm
+        Anything with `mean`, `variance`, `support` and `sample(rng, size)`.
 
+    Attributes
+    ----------
+    reward_means, cost_means : ndarray of shape (K,)
+        Expected reward and cost of a pull (mu^r, mu^c in the papers); read-only.
+    linear : Linear or None
+        What a policy may know of it, if rewards and costs are linear in the arms.
+
+    Examples
+    --------
     >>> Bandit([cb.Bernoulli(0.5), cb.Beta(1, 3)], [cb.Constant(2.0), cb.Bernoulli(0.1)]).ratios
     array([0.25, 2.5 ])
     """
@@ -88,12 +99,19 @@ class LinearBandit(Bandit):
     """Arms in R^d whose expected reward and cost are linear: x . reward and x . cost.
 
     Noise is normal, cut off at the same distance on both sides of the mean, as far as outcomes in [0, 1] allow: cut
-    off at 0 and 1 it would move the mean, which would not be linear any more. `noise_sd` is the standard deviation of
-    the noise before it is cut off.
+    off at 0 and 1 it would move the mean, which would not be linear any more.
 
-    The arms are `vertices`, of shape (K, d); those of a polytope are its vertices (`polytopes.vertices`). `reward` and
-    `cost`, of shape (d,), are the parameter vectors (mu^r, mu^c in Xia et al.). All means must lie in (0, 1).
+    Parameters
+    ----------
+    vertices : array_like of shape (K, d)
+        The arms; of a polytope, its vertices (`polytopes.vertices`).
+    reward, cost : array_like of shape (d,)
+        The parameter vectors (mu^r, mu^c in Xia et al.). All means must lie in (0, 1).
+    noise_sd : float
+        Standard deviation of the noise before it is cut off.
 
+    Examples
+    --------
     >>> LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1).reward_means
     array([0.38, 0.8 ])
     """

@@ -169,11 +169,19 @@ class Discrete(Distribution):
 
 @dataclass(frozen=True, init=False)
 class TruncatedNormal(Distribution):
-    """A normal law conditioned to [low, high], which must hold some of the parent's probability.
+    """A normal law conditioned to [low, high].
 
-    The arguments `mean` and `sd`, above 0, are those of the parent law; the attributes `mean` and `variance` are those
-    of the truncated one. Sampling inverts the cdf, one uniform per value, so that calls concatenate.
+    Sampling inverts the cdf, one uniform per value, so that calls concatenate.
 
+    Parameters
+    ----------
+    mean, sd : float
+        Of the parent law, sd above 0; the attributes `mean` and `variance` are those of the truncated one.
+    low, high : float
+        Ends of the interval; it must hold some of the parent's probability.
+
+    Examples
+    --------
     >>> round(TruncatedNormal(0, 1, low=0, high=5).mean, 3)
     0.798
     """
@@ -274,6 +282,15 @@ def check_sampler(distribution: Distribution, seed: int = 0) -> None:
     the support, with its mean and variance. A law that is right is refused with a probability of at most 5e-7 by
     Bernstein's inequality, which asks for a bounded support; others are not tested for mean and variance.
 
+    Parameters
+    ----------
+    distribution : Distribution
+        Or any law with its attributes and `sample`.
+    seed : int
+        Of the generators.
+
+    Examples
+    --------
     >>> check_sampler(Beta(1, 2))
     """
     check_law("distribution", distribution)

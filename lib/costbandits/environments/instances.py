@@ -17,11 +17,20 @@ Maker = Callable[[np.random.Generator], Bandit]
 
 
 def bernoulli(K: int, cost_low: float = 0.01) -> Maker:
-    """S-Br (Heyden et al., Table 1): Bernoulli rewards U(0, 1) and costs U(cost_low, 1), with cost_low in [0, 1].
+    """S-Br (Heyden et al., Table 1): Bernoulli rewards U(0, 1) and costs U(cost_low, 1).
 
     The paper prints U(0, 1) for costs, its public code draws from U(0.01, 1). With cost_low = 0 the smallest
     expected cost, and with it the budget, can be arbitrarily close to 0.
 
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    cost_low : float in [0, 1]
+        The smallest expected cost that can be drawn.
+
+    Examples
+    --------
     >>> bernoulli(2)(np.random.default_rng(0)).reward_means.round(2)
     array([0.64, 0.27])
     """
@@ -36,8 +45,15 @@ def _bernoulli(rng, K, cost_low):
 def generalized_bernoulli(K: int, values: ArrayLike = (0.0, 0.25, 0.5, 0.75, 1.0)) -> Maker:
     """S-GBr (Heyden et al., Table 1): weights U(0, 1), normalised, on five values; rewards and costs alike.
 
-    `values`, two or more, are what a reward or a cost can be.
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    values : sequence of float
+        Two or more: what a reward or a cost can be.
 
+    Examples
+    --------
     >>> generalized_bernoulli(2, values=(0, 1))(np.random.default_rng(0)).cost_means.round(2)
     array([0.53, 0.55])
     """
@@ -53,8 +69,17 @@ def _generalized_bernoulli(rng, K, values):
 
 
 def beta(K: int, low: float = 0.0, high: float = 5.0) -> Maker:
-    """S-Bt (Heyden et al., Table 1): Beta rewards and costs, all shape parameters U(low, high), 0 <= low < high.
+    """S-Bt (Heyden et al., Table 1): Beta rewards and costs, all parameters U(low, high).
 
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    low, high : float
+        Range of the Beta laws' shape parameters, 0 <= low < high.
+
+    Examples
+    --------
     >>> beta(2)(np.random.default_rng(0)).reward_means.round(2)
     array([0.27, 0.43])
     """
@@ -77,8 +102,16 @@ def knapsack(K: int, cost_low: float = 1.0, cost_high: float = 20.0) -> Maker:
 
     Tran-Thanh et al. (2012), section 5: homogeneous costs in [5, 10], moderately diverse ones in [1, 10], extremely
     diverse ones in [1, 20]. The variance is that of the normal law before it is cut off, which takes less than 0.02 %.
-    The range of costs must have 0 < cost_low < cost_high.
 
+    Parameters
+    ----------
+    K : int
+        Arms, 1 or more.
+    cost_low, cost_high : float
+        Range of the costs of a pull, 0 < cost_low < cost_high.
+
+    Examples
+    --------
     >>> knapsack(3)(np.random.default_rng(0)).cost_means.round(2)
     array([ 1.31, 16.45, 18.34])
     """
@@ -96,12 +129,19 @@ def linear(vertices: ArrayLike, low: float = 0.1, noise_sd: float = 0.1) -> Make
     """Linear arms with uniform parameters: each coordinate of both vectors U(low, 1), over the largest coordinate sum.
 
     Xia et al., section 5, give no more than "sampled from a uniform distribution". Divided by the largest sum of an
-    arm's coordinates every expected reward and cost lies in (0, 1). The smallest expected cost is no less than `low`,
-    in (0, 1), times the smallest over the largest sum.
+    arm's coordinates every expected reward and cost lies in (0, 1).
 
-    `vertices`, of shape (K, d), are the arms of all instances, with coordinates of 0 or more that are not all 0;
-    `noise_sd` is that of `LinearBandit`.
+    Parameters
+    ----------
+    vertices : array_like of shape (K, d)
+        The arms, the same for all instances; coordinates of 0 or more, not all 0.
+    low : float
+        In (0, 1): the smallest expected cost is no less than `low` times the smallest over the largest sum.
+    noise_sd : float
+        As in `LinearBandit`.
 
+    Examples
+    --------
     >>> linear([[0, 1], [1, 1]])(np.random.default_rng(0)).cost_means.round(2)
     array([0.06, 0.13])
     """
@@ -119,14 +159,23 @@ def _linear(rng, vertices, low, noise_sd):
 def ads(setting: data.Setting | int, kind: str = "bernoulli") -> Maker:
     """FB-Br and FB-Bt (Heyden et al., Table 1 and section 5.1): arms with the expected rewards and costs of real ads.
 
-    `setting` is one of `ads.settings(...)`, or a position 0 to 18 in the list that `ads.settings()` makes of the user's
-    file, which raises FileNotFoundError or ValueError if the file is missing or altered (see `ads.load`).
+    Parameters
+    ----------
+    setting : ads.Setting or int
+        One of `ads.settings(...)`, or a position 0 to 18 in the list that `ads.settings()` makes of the user's file.
+    kind : {"bernoulli", "beta"}
+        "bernoulli" (FB-Br): the same bandit every time. "beta" (FB-Bt): all parameters U(0, 5), drawn as in `beta`
+        (the rewards' alphas, one per arm, their betas, then the costs' likewise); then alpha is adjusted to the mean
+        where this is at most 1/2, else beta, so that the adjusted parameter never exceeds the other one. The authors'
+        code multiplies the means by 0.99 once more here; we keep those of the setting, as the paper says.
 
-    With the kind "bernoulli" (FB-Br) the bandit is the same every time. With "beta" (FB-Bt) all parameters are U(0, 5),
-    drawn as in `beta` (the rewards' alphas, one per arm, their betas, then the costs' likewise); then alpha is adjusted
-    to the mean where this is at most 1/2, else beta, so that the adjusted parameter never exceeds the other one. The
-    authors' code multiplies the means by 0.99 once more here; we keep those of the setting, as the paper says.
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If a position is given and the file is missing or altered (see `ads.load`).
 
+    Examples
+    --------
     >>> ads(cb.ads.settings(standin=True)[0])(np.random.default_rng(0)).K
     7
     """

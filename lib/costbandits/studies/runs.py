@@ -21,9 +21,16 @@ FIELDS = ("pulls", "rounds", "skips", "spent", "reward")
 class Results:
     """What every result of `simulate` knows of its study. Two are equal if all their numbers are, bit by bit.
 
-    `policies` are the labels, the first axis of every array; `fractions`, of shape (C,), are the checkpoints as shares
-    of the budget, or of the horizon; `replications`, of shape (R,), are those that were played.
+    Attributes
+    ----------
+    policies : list of str
+        Labels, the first axis of every array.
+    replications : ndarray of int, shape (R,)
+    fractions : ndarray, shape (C,)
+        Checkpoints as shares of the budget, or of the horizon.
 
+    Examples
+    --------
     >>> runs = cb.simulate({"m": cb.MUCB(), "BTS": cb.BTS()}, cb.instances.bernoulli(3), cb.Budget(9), checkpoints=2)
     >>> runs
     Runs: m, BTS; 1 replications, 2 checkpoints, 3 arms, Budget(total=9)
@@ -110,9 +117,14 @@ class Runs(Results):
 class Reduced(Results):
     """What `reduce` kept of each run: `values[name]`, also as `reduced[name]`, of shape (policy, replication, ...).
 
-    `origin` is a digest of the seed, and of the bandit and the stop rule of replication 0: runs of one origin are
-    paired.
+    Attributes
+    ----------
+    values : dict
+    origin : bytes
+        Digest of the seed, and of the bandit and the stop rule of replication 0: runs of one origin are paired.
 
+    Examples
+    --------
     >>> cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(9), 4, checkpoints=1,
     ...             reduce=lambda runs: {"regret": cb.regret.budgeted(runs)})["regret"].shape
     (1, 4, 1)
@@ -135,10 +147,16 @@ class Reduced(Results):
 def join(first: Runs | Reduced, second: Runs | Reduced) -> Runs | Reduced:
     """The policies of two results side by side, on the replications they have in common.
 
-    Both must be of one kind and come from the same seed, checkpoints and instances, so that their runs are paired; a
-    label may stand in only one of them. Policies of `first` come first in the result, and its replications keep their
-    order.
+    Both must come from the same seed, checkpoints and instances, so that their runs are paired.
 
+    Parameters
+    ----------
+    first, second : Runs or Reduced
+        Two of a kind; a label may stand in only one of them. Policies of `first` come first in the result, and its
+        replications keep their order.
+
+    Examples
+    --------
     >>> study = {"bandits": cb.instances.bernoulli(3), "stop": cb.Budget(9), "checkpoints": 1}
     >>> few, more = cb.simulate({"m": cb.MUCB()}, **study), cb.simulate({"c": cb.CUCB()}, **study, replications=3)
     >>> cb.join(few, more)
