@@ -584,3 +584,17 @@ def test_one_arm_leaves_no_choice(posterior):
 def test_naive_is_true_or_false(wrong):
     with pytest.raises(ValueError, match=r"naive = .*: must be True or False"):
         cb.CSTS(0.1, naive=wrong)
+
+
+@pytest.mark.parametrize(("K", "mean", "contends"), [(2, -0.5, 0), (3, -0.5, 0), (50, -0.8, 0), (50, 0.3, 1)])
+def test_a_crowd_has_a_crowd_s_levels_if_there_are_none_to_contend_above(K, mean, contends):
+    """No rewards in [0, 1] have a negative mean; there some of the levels would be negative, and all are refused."""
+    tuning = Tuning(margin=1e9, contended=-1e9, crowd=-1e9)
+    own = Bells.of(*told("gaussian", 0.1), tuning, np.linspace(0, 1, K), False)
+    own.scores.pulls[:], own.scores.won[:] = 4.0, 4.0 * mean
+    st.refresh(own)
+    assert (own.race.leader == st.CONTENDED) == contends
+    if not contends:
+        found = own.scores.level.copy(), own.scores.chance.copy(), own.trees.copy()
+        st.summon(own)
+        assert all(map(np.array_equal, found, (own.scores.level, own.scores.chance, own.trees)))

@@ -34,7 +34,7 @@ class Filled(NamedTuple):
     clock: np.record
     picks: np.ndarray
     counts: np.ndarray
-    local: float            # the smallest cost
+    least: float            # the smallest cost
 
 
 @nb.njit(error_model="numpy")
@@ -77,7 +77,7 @@ def shares(left, cost, least):
 def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
     """An item of the filling, given that round t + 1 is a candidate: the leader's, unless the candidate is accepted."""
     clock, counts, arm = own.clock, own.counts, own.clock.arm
-    u, (often, others) = rng.random() * clock.rate, shares(ceiling - spent, own.constant[arm], own.local)
+    u, (often, others) = rng.random() * clock.rate, shares(ceiling - spent, own.constant[arm], own.least)
     if u * (often + others) < others:
         kinds = fill(index, t, spent, ceiling, own, arms)
         at = u * counts[:kinds].sum()
@@ -120,7 +120,7 @@ def by_filling(index: Callable, lower: Callable) -> Callable:
                 arm = lazy_argmax(index, t, own, arms, last)
             if arms.n[arm] > 0:
                 if arm != clock.arm or t >= clock.until:
-                    often, others = shares(ceiling - spent, costs[arm], own.local)
+                    often, others = shares(ceiling - spent, costs[arm], own.least)
                     stretch = max(often // 2, 1.0)
                     look_ahead(clock, rng, t, np.int64(stretch), others / (often - stretch + 1.0 + others))
                     clock.arm = arm

@@ -385,8 +385,11 @@ def refresh(own):
         cost = min(one * K, one * race.members + tuning.crowd)
         race.leader, race.bell = EACH if cost == one * K else CROWD, 0.0
         # Where prices change places, the line cannot be left at the first arm.
-        if cost > tuning.contended * (2.0 if own.unknown else 1.0) and contend(own):
-            race.leader = CONTENDED
+        if cost > tuning.contended * (2.0 if own.unknown else 1.0):
+            if contend(own):
+                race.leader = CONTENDED
+            else:
+                summon(own)         # some of whose levels may have been replaced
     race.work = 0.0
 
 
