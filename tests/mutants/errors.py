@@ -383,7 +383,7 @@ ERRORS = {
          "theory/test_bounds_omega_ucb.py::test_alpha_by_hand", "alpha"),
         ("return shortfall / (1 + shortfall)", "return shortfall / (1 - shortfall)",
          "theory/test_bounds_omega_ucb.py::test_proportional_gap_closes_the_gap", "the gap that closes on both sides"),
-        ("8 * rho * log(tau) / safe**2 * factor", "8 * rho * log(tau) / safe * factor",
+        ("8 * rho * log(tau) / safe**2 * odds", "8 * rho * log(tau) / safe * odds",
          "theory/test_bounds_omega_ucb.py::test_minimum_plays_by_hand", "the gap is squared"),
         ("(slope[1] - slope[0]) / 12", "(slope[1] + slope[0]) / 12",
          "theory/test_bounds_omega_ucb.py::test_xi_is_the_sum_it_stands_for", "Euler and Maclaurin"),
