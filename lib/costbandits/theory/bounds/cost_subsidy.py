@@ -202,11 +202,9 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
 def theorem_1_instance(K: int, alpha: float, horizon: int, quality: float = 0.5, shift: float = 0.0) -> Bandit:
     """Theorem 1's instance (Sinha et al., Appendix C) with any q: each works for every alpha.
 
-    Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q. Rewards are deterministic. The
-    paper has q = d / ((1 - alpha) sqrt(T)), with which q is the largest mean for alpha >= 1/2 only.
-
-    K is 2 or more, q (`quality`) in (0, 1], d (`shift`) in [0, alpha q sqrt(T)]: with 0 the instance is the same for
-    every T.
+    Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q, in the paper
+    d / ((1 - alpha) sqrt(T)). Rewards are deterministic. K is 2 or more, q (`quality`) in (0, 1], d (`shift`) in
+    [0, alpha q sqrt(T)]: with 0 the instance is the same for every T.
 
     >>> theorem_1_instance(3, alpha=0.5, horizon=100).reward_means
     array([0.25, 0.5 , 0.5 ])
@@ -229,8 +227,7 @@ def theorem_1_repaired(K: int, horizon: int, alpha: float, quality: float = 0.5,
     """Theorem 1 repaired: CS-TS with normal posteriors has at least this cost regret on `theorem_1_instance`; ours.
 
     K - 1 + (T - K) (1 - Phi(z)^(K - 1)) / 2 with z = d / (1 - alpha) sqrt(1 / (T s0^2) + 1 / sn^2)
-    + q sn / (s0 sqrt(sn^2 + s0^2)). Linear in T for K >= 2 whatever d; for d = 0 and the flat prior of Algorithm 1,
-    (T - K) (1 - 2^(1 - K)) / 2 and more.
+    + q sn / (s0 sqrt(sn^2 + s0^2)).
 
     Parameters as in `theorem_1_instance`; s0 (`prior_sd`) is the standard deviation of the normal prior with mean 0,
     infinite for a flat one, and sn (`noise_sd`) that which the policy believes rewards to have.
@@ -398,10 +395,8 @@ def leaves(means: ArrayLike, alpha: float, horizon: int, pulls: int | None = Non
     """Upper bound of the probability that CS-ETC pulls the expensive of two Bernoulli arms after exploring; ours.
 
     T^-3, plus the probability that the expensive arm's mean of tau pulls is at least mu_cheap / (1 - alpha) +
-    sqrt(2 log T / tau).
-
-    `means` are the expected rewards of the cheap and of the expensive arm; tau (`pulls`) is a whole number,
-    (T / 2)^(2/3) rounded by default.
+    sqrt(2 log T / tau). `means` are the expected rewards of the cheap and of the expensive arm; tau (`pulls`) is a
+    whole number, (T / 2)^(2/3) rounded by default.
 
     >>> round(leaves((0.5, 0.9), alpha=0.1, horizon=5000), 3)
     0.954
