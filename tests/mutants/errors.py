@@ -115,7 +115,7 @@ ERRORS = {
          "policies/test_policies.py::test_rivals_by_hand", "m-UCB's reward is cut at 1"),
         ("return inf if c <= 0.0 else r / c + eps / c", "return inf if c <= 0.0 else r / c + eps",
          "policies/test_policies.py::test_rivals_by_hand", "c-UCB divides its bonus by the cost"),
-        ("alpha: float = 2.0**-4", "alpha: float = 2.0**-3",
+        ("checked(positive, 2.0**-4)", "checked(positive, 2.0**-3)",
          "policies/test_policies.py::test_defaults_are_the_papers_recommendations", "m-UCB's alpha"),
         ("lead = log(max(t / n, 1.0))", "lead = log(t)",
          "policies/test_policies.py::test_rivals_by_hand", "UCB-SC+ explores by log(t / n)"),
@@ -178,8 +178,7 @@ ERRORS = {
          "policies/test_cost_subsidy.py::test_pairwise_elimination_by_hand", "a batch's length"),
     ],
     "costbandits/policies/base.py": [
-        ("return _one_each(type(self).__name__, _floats(self.prepare(problem)), problem.K)",
-         "return _floats(self.prepare(problem))",
+        ("require(told.size == problem.K,", "require(told.size > 0,",
          "policies/test_policies.py::test_prepare_must_fit_every_instance", "prepare fits each instance"),
     ],
     "costbandits/policies/subsidy_repairs.py": [

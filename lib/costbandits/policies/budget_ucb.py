@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..checks import positive, require
-from .base import IndexRule, Policy, Problem, index
+from .base import IndexRule, Policy, Problem, checked, index
 
 
 class Exploration(NamedTuple):
@@ -68,14 +68,9 @@ def warn_of_lower_bound(policy: Policy, problem: Problem) -> None:
 class _LowestCost(IndexRule):
     """A policy that is told a lower bound of the expected costs."""
 
-    min_cost: float | None = None
-    exploration: float = 1.0
+    min_cost: float | None = checked(positive, None)
+    exploration: float = checked(positive, 1.0)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        if self.min_cost is not None:
-            positive("min_cost", self.min_cost)
-        positive("exploration", self.exploration)
 
     @property
     def parameters(self):

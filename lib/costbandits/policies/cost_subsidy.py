@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..checks import ROUNDING, count, require, share
+from ..checks import ROUNDING, count, flag, require, share
 from ..engine.state import new_record
-from .base import NamedRule, Policy, Problem, require_known_costs, rule
+from .base import NamedRule, Policy, Problem, checked, require_known_costs, rule
 
 # An arm that is pulled without asking again, and the last round in which it is.
 SPELL = np.dtype([("arm", "i8"), ("until", "i8")])
@@ -87,16 +87,14 @@ def bound_all(arms, told, notes):
             notes.price[k] = lowest_price(k, arms, told.width)
 
 
+COSTS = ("known", "unknown")
+
+
 class _Subsidy(Policy):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
 
     support = (0.0, 1.0)
-    alpha: float
     costs = "known"         # unless there is a field of this name
-
-    def __post_init__(self):
-        share("alpha", self.alpha)
-        _one_of(self, "costs", ("known", "unknown"))
 
     def check(self, problem: Problem) -> None:
         label, K, rounds = type(self).__name__, problem.K, problem.horizon
@@ -124,10 +122,6 @@ class _SubsidyRule(_Subsidy, NamedRule):
         if self.costs == "known":
             notes.price[:] = problem.cost_means
         return notes
-
-
-def _one_of(policy, name, allowed):
-    require(getattr(policy, name) in allowed, name, getattr(policy, name), f"must be one of {allowed}")
 
 
 # ---- CS-UCB and CS-TS (Sinha et al., Algorithm 1) ---------------------------------------------------
@@ -158,8 +152,8 @@ class CSUCB(_SubsidyRule):
     CSUCB(alpha=0.1, costs='known')
     """
 
-    alpha: float
-    costs: str = "known"
+    alpha: float = checked(share)
+    costs: str = checked(COSTS, "known")
     rule = staticmethod(cs_ucb)
 
 
@@ -212,17 +206,12 @@ class CSTS(_SubsidyRule):
     CSTS(alpha=0.1, posterior='gaussian', costs='known', naive=False)
     """
 
-    alpha: float
-    posterior: str = "beta"
-    costs: str = "known"
-    naive: bool = False
+    alpha: float = checked(share)
+    posterior: str = checked(("beta", "gaussian"), "beta")
+    costs: str = checked(COSTS, "known")
+    naive: bool = checked(flag, False)
     rule = staticmethod(cs_ts)
     learn = staticmethod(cs_ts_learns)
-
-    def __post_init__(self):
-        super().__post_init__()
-        _one_of(self, "posterior", ("beta", "gaussian"))
-        require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")
 
     @property
     def p(self) -> tuple:
@@ -242,12 +231,6 @@ def exploration(horizon: int, K: int) -> int:
 
 class _Exploring(_SubsidyRule):
     """A policy that explores all arms equally to begin with."""
-
-    def __post_init__(self):
-        if hasattr(self, "alpha"):          # `BlindETC` has none
-            super().__post_init__()
-        if self.exploration_pulls is not None:
-            count("exploration_pulls", self.exploration_pulls)
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
@@ -290,9 +273,9 @@ class CSETC(_Exploring):
     CSETC(alpha=0.1, exploration_pulls=50, costs='known')
     """
 
-    alpha: float
-    exploration_pulls: int | None = None
-    costs: str = "known"
+    alpha: float = checked(share)
+    exploration_pulls: int | None = checked(count, None)
+    costs: str = checked(COSTS, "known")
     rule = staticmethod(cs_etc)
 
 
@@ -316,8 +299,8 @@ class CommitOnce(_Exploring):
     CommitOnce(alpha=0.1, exploration_pulls=None)
     """
 
-    alpha: float
-    exploration_pulls: int | None = None
+    alpha: float = checked(share)
+    exploration_pulls: int | None = checked(count, None)
     rule = staticmethod(commit_once)
 
 
@@ -336,7 +319,7 @@ class BlindETC(_Exploring):
     BlindETC(exploration_pulls=20)
     """
 
-    exploration_pulls: int | None = None
+    exploration_pulls: int | None = checked(count, None)
     rule = staticmethod(blind)
 
     def told(self, problem: Problem) -> tuple:
@@ -442,5 +425,5 @@ class PairwiseElimination(_SubsidyRule):
     PairwiseElimination(alpha=0.1)
     """
 
-    alpha: float
+    alpha: float = checked(share)
     rule = staticmethod(pairwise)

@@ -8,14 +8,15 @@ passed over, then and always.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import floor, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import number, positive, require, rounding
+from ..checks import number, rounding
 from ..engine.driver import END
-from .base import ChoiceRule, IndexRule, NamedRule, Problem, Scale, choose, index, require_known_costs, rule
+from .base import ChoiceRule, IndexRule, NamedRule, Problem, Scale, _PerCost, checked, choose, index, require_hard, rule
 
 
 @index
@@ -26,7 +27,7 @@ def density(t, arm, p: Scale):
 
 
 @dataclass(frozen=True)
-class FractionalKUBE(IndexRule):
+class FractionalKUBE(_PerCost, IndexRule):
     """Fractional KUBE: the affordable arm with the largest density (r + sqrt(2 ln t / n)) / c.
 
     Rewards are divided by `reward_scale` before the bonus is added: their common range, which the analysis takes to be
@@ -36,17 +37,7 @@ class FractionalKUBE(IndexRule):
     0.504
     """
 
-    reward_scale: float = 1.0
     rule = staticmethod(density)
-
-    def __post_init__(self):
-        positive("reward_scale", self.reward_scale)
-
-    def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-
-    def prepare(self, problem: Problem) -> np.ndarray:
-        return problem.cost_means
 
 
 class KnownCosts(NamedTuple):
@@ -94,7 +85,7 @@ def kube(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class KUBE(NamedRule):
+class KUBE(_PerCost, NamedRule):
     """KUBE (Algorithm 1): an arm drawn from the density-ordered greedy filling of what is left of the budget.
 
     Densities and `reward_scale` are those of `FractionalKUBE`; items of the filling are equally likely.
@@ -103,15 +94,8 @@ class KUBE(NamedRule):
     KUBE(reward_scale=5)
     """
 
-    reward_scale: float = 1.0
     rule = staticmethod(kube)
-
-    def __post_init__(self):
-        positive("reward_scale", self.reward_scale)
-
-    def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-        require(problem.hard, "stop", "no hard budget", "KUBE needs HardBudget(total)")
+    check = require_hard
 
     @property
     def p(self) -> Scale:
@@ -162,16 +146,9 @@ class EpsilonFirst(ChoiceRule):
     EpsilonFirst(epsilon=0.1)
     """
 
-    epsilon: float
+    epsilon: float = checked(partial(number, above=0, below=1, allowed="must be a number in (0, 1)"))
     rule = staticmethod(epsilon_first)
-
-    def __post_init__(self):
-        allowed = "must be a number in (0, 1)"
-        require(0 < number("epsilon", self.epsilon, allowed=allowed) < 1, "epsilon", self.epsilon, allowed)
-
-    def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-        require(problem.hard, "stop", "no hard budget", "EpsilonFirst needs HardBudget(total)")
+    check = require_hard
 
     def prepare(self, problem: Problem) -> np.ndarray:
         parts = self.epsilon * problem.budget, problem.budget

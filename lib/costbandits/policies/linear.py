@@ -11,7 +11,8 @@ norm of A^-1, and the smallest is as far below. So the best pair of parameters n
 largest reward is not negative: it is so for some arm while the true parameters are in the ball.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from math import inf, log, sqrt
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from ..checks import number, positive, require
 from ..engine.driver import step
-from .base import NamedRule, Problem
+from .base import NamedRule, Problem, checked
 from .budget_ucb import lower_bound, warn_of_lower_bound
 
 
@@ -200,20 +201,14 @@ class CB(NamedRule):
     CB(delta=0.05, ridge=1.0, noise=None)
     """
 
-    delta: float | None = None
-    ridge: float = 1.0
-    noise: float | None = field(default=None, kw_only=True)
+    delta: float | None = checked(
+        partial(number, above=0, below=1, allowed="must be a number in (0, 1), or None for 1 / B"), None)
+    ridge: float = checked(positive, 1.0)
+    _: KW_ONLY
+    noise: float | None = checked(positive, None)
     radius, ratio, min_cost = "proof", False, 1.0       # costs do not count
     rule, learn = staticmethod(confidence_balls), staticmethod(rank_one)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        allowed = "must be a number in (0, 1), or None for 1 / B"
-        if self.delta is not None:
-            require(0 < number("delta", self.delta, allowed=allowed) < 1, "delta", self.delta, allowed)
-        positive("ridge", self.ridge)
-        if self.noise is not None:
-            positive("noise", self.noise)
 
     def check(self, problem: Problem) -> None:
         label = type(self).__name__
@@ -262,16 +257,9 @@ class BudgetCB(CB):
     BudgetCB(delta=None, ridge=1.0, noise=None, min_cost=0.1, radius='proof')
     """
 
-    min_cost: float | None = None
-    radius: str = "proof"
+    min_cost: float | None = checked(positive, None)
+    radius: str = checked(("proof", "printed", "determinant"), "proof")
     ratio = True
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.min_cost is not None:
-            positive("min_cost", self.min_cost)
-        require(self.radius in ("proof", "printed", "determinant"), "radius", self.radius,
-                "must be 'proof', 'printed' or 'determinant'")
 
     def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)

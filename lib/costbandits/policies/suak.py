@@ -11,17 +11,18 @@ hull of the points (cost, reward), null arm included, that crosses the line cost
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 
-from ..checks import ROUNDING, number, positive, require
+from ..checks import ROUNDING, flag, number, positive, require
 from ..engine.driver import NULL_ARM, SKIP
 from ..engine.state import new_record
 from ..environments.hull import bridge
-from .base import NamedRule, Problem, rule
+from .base import NamedRule, Problem, checked, rule
 
 
 class Told(NamedTuple):
@@ -89,6 +90,8 @@ class Phases(NamedTuple):
 
 # What is held back, and the number in it, if any; see `SUAK`.
 RESERVES = {"log t / omega^2": None, "log t / 8 omega": 8.0, "log t / 4 omega": 4.0}
+MARGIN = partial(number, low=2.0, allowed="must be a number, 2 or more")
+WIDTH = partial(number, above=0.0, high=3.0, allowed="must be a number in (0, 3]")
 
 
 @nb.njit(error_model="numpy")
@@ -397,21 +400,13 @@ class SUAK(_Anytime):
     'least'
     """
 
-    under_use: float = 1.0
-    log: str = "t"
-    counting: str = "skips"
-    order: str = "least"
-    reserve: str = "log t / omega^2"
-    margin: float = 7.0
-    width: float = 3.0
-
-    def __post_init__(self):
-        number("under_use", self.under_use, low=0.0, allowed="must be a number, 0 or more")
-        for name, allowed in (("log", ("t", "T")), ("counting", READINGS), ("order", ("least", "first")),
-                              ("reserve", tuple(RESERVES))):
-            require(getattr(self, name) in allowed, name, getattr(self, name), f"must be one of {allowed}")
-        number("margin", self.margin, low=2.0, allowed="must be a number, 2 or more")
-        number("width", self.width, high=3.0, allowed="must be a number in (0, 3]", above=0.0)
+    under_use: float = checked(partial(number, low=0.0, allowed="must be a number, 0 or more"), 1.0)
+    log: str = checked(("t", "T"), "t")
+    counting: str = checked(READINGS, "skips")
+    order: str = checked(("least", "first"), "least")
+    reserve: str = checked(tuple(RESERVES), "log t / omega^2")
+    margin: float = checked(MARGIN, 7.0)
+    width: float = checked(WIDTH, 3.0)
 
     @property
     def rule(self) -> Callable:
@@ -450,9 +445,9 @@ class SUAK2(SUAK):
     """
 
     counting: str = field(default="two accounts", init=False)
-    reserve: str = "log t / 4 omega"
-    margin: float = 3.0
-    width: float = 1.5
+    reserve: str = checked(tuple(RESERVES), "log t / 4 omega")
+    margin: float = checked(MARGIN, 3.0)
+    width: float = checked(WIDTH, 1.5)
 
 
 @dataclass(frozen=True)
@@ -476,14 +471,9 @@ class OnePhaseSkip(_Anytime):
     OnePhaseSkip(radius='2logT', time_row=True)
     """
 
-    radius: str = "3logT"
-    time_row: bool = True
+    radius: str = checked(("3logT", "3logt", "2.5logT", "2logT"), "3logT")
+    time_row: bool = checked(flag, True)
     rule = staticmethod(one_phase)
-
-    def __post_init__(self):
-        allowed = ("3logT", "3logt", "2.5logT", "2logT")
-        require(self.radius in allowed, "radius", self.radius, f"must be one of {allowed}")
-        require(isinstance(self.time_row, bool), "time_row", self.time_row, "must be True or False")
 
     @property
     def p(self) -> tuple:
@@ -520,11 +510,8 @@ class UCBSimplexSkip(_Anytime):
     UCBSimplexSkip(lam=9.0)
     """
 
-    lam: float = 9.0
+    lam: float = checked(positive, 9.0)
     rule = staticmethod(ucb_simplex)
-
-    def __post_init__(self):
-        positive("lam", self.lam)
 
     @property
     def p(self) -> tuple:
@@ -554,12 +541,8 @@ class KnownMeans(_KnowsMeans):
     KnownMeans(threshold=None)
     """
 
-    threshold: float | None = 2.0
+    threshold: float | None = checked(positive, 2.0)
     rule = staticmethod(knowing)
-
-    def __post_init__(self):
-        if self.threshold is not None:
-            positive("threshold", self.threshold)
 
     @property
     def p(self) -> tuple:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..checks import ROUNDING, positive
-from .base import ChoiceRule, Problem, choose, rule
+from ..checks import ROUNDING, positive, share
+from .base import ChoiceRule, Problem, checked, choose, rule
 from .cost_subsidy import ACTIVE, BEATEN, Notes, _Subsidy, _SubsidyRule, cheapest, next_of, reward_bounds
 
 # ---- exploring with elimination ---------------------------------------------------------------------
@@ -123,15 +123,10 @@ class CSElimination(_SubsidyRule):
     array([999996193,      3807])
     """
 
-    alpha: float
-    delta: float = inf
+    alpha: float = checked(share)
+    delta: float = checked(lambda name, value: value == inf or positive(name, value), inf)
     rule = staticmethod(elimination)
     spell = LOOK
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.delta != inf:
-            positive("delta", self.delta)
 
     def tau(self, problem: Problem) -> int:
         price = float(problem.cost_means.max() - problem.cost_means.min())
@@ -252,7 +247,7 @@ class CSVOI(_Subsidy, ChoiceRule):
     CSVOI(alpha=0.1)
     """
 
-    alpha: float
+    alpha: float = checked(share)
     rule = staticmethod(value_of_a_look)
 
     def prepare(self, problem: Problem) -> np.ndarray:
