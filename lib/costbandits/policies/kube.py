@@ -47,14 +47,6 @@ class KnownCosts(NamedTuple):
     ceiling: float
 
 
-class Filling(NamedTuple):
-    """Room for the arms' densities, and for a filling: which arms, in order, and how often each."""
-
-    density: np.ndarray
-    picks: np.ndarray
-    counts: np.ndarray
-
-
 @rule
 def kube(t, spent, arms, told, p, memory, rng):
     """KUBE (Tran-Thanh et al., 2012, Algorithm 1): any item of the density-ordered greedy filling, equally likely."""
@@ -104,8 +96,9 @@ class KUBE(_PerCost, NamedRule):
     def told(self, problem: Problem) -> KnownCosts:
         return KnownCosts(problem.cost_means.copy(), problem.budget + rounding(problem.budget))
 
-    def remember(self, problem: Problem) -> Filling:
-        return Filling(np.zeros(problem.K), np.zeros(problem.K, np.int64), np.zeros(problem.K))
+    def remember(self, problem: Problem) -> tuple:
+        """Room for the arms' densities, and for a filling: which arms, in order, and how often each."""
+        return np.zeros(problem.K), np.zeros(problem.K, np.int64), np.zeros(problem.K)
 
 
 @choose

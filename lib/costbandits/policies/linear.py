@@ -22,7 +22,7 @@ import numpy as np
 from ..checks import number, positive, require
 from ..engine.driver import step
 from .base import NamedRule, Problem, checked
-from .budget_ucb import lower_bound, warn_of_lower_bound
+from .budget_ucb import _LowestCost
 
 
 class Told(NamedTuple):
@@ -206,7 +206,7 @@ class CB(NamedRule):
     ridge: float = checked(positive, 1.0)
     _: KW_ONLY
     noise: float | None = checked(positive, None)
-    radius, ratio, min_cost = "proof", False, 1.0       # costs do not count
+    radius, ratio = "proof", False
     rule, learn = staticmethod(confidence_balls), staticmethod(rank_one)
     support = (0.0, 1.0)
 
@@ -222,7 +222,8 @@ class CB(NamedRule):
         delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta
         delta = delta / 2 if self.radius == "determinant" else delta    # two balls share it
         noise, length = linear.noise if self.noise is None else self.noise, (x * x).sum(axis=1).max() ** 0.5
-        floats = map(float, (noise, linear.size, self.ridge, delta, length, lower_bound(self, problem)))
+        smallest = self.lowest_cost(problem) if self.ratio else 1.0      # for CB costs do not count
+        floats = map(float, (noise, linear.size, self.ridge, delta, length, smallest))
         return Told(*floats, self.radius == "printed", self.ratio, x, np.ascontiguousarray(x.T))
 
     def remember(self, problem: Problem) -> Memory:
@@ -233,7 +234,7 @@ class CB(NamedRule):
 
 
 @dataclass(frozen=True)
-class BudgetCB(CB):
+class BudgetCB(_LowestCost, CB):
     """Budget-CB: the arm with the largest min(x . mu_r + eps ||x||, 1) / max(x . mu_c - eps ||x||, lambda).
 
     eps = C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), with the noise's constant C, the longest
@@ -257,10 +258,5 @@ class BudgetCB(CB):
     BudgetCB(delta=None, ridge=1.0, noise=None, min_cost=0.1, radius='proof')
     """
 
-    min_cost: float | None = checked(positive, None)
     radius: str = checked(("proof", "printed", "determinant"), "proof")
     ratio = True
-
-    def rehearse(self, name: str, problem: Problem) -> None:
-        super().rehearse(name, problem)
-        warn_of_lower_bound(self, problem)
