@@ -26,6 +26,7 @@ from .base import NamedRule, Policy, Problem, checked, require_known_costs, rule
 SPELL = np.dtype([("arm", "i8"), ("until", "i8")])
 
 ACTIVE, BEATEN, POOR = range(3)
+COSTS = ("known", "unknown")
 
 
 class Told(NamedTuple):
@@ -87,9 +88,6 @@ def bound_all(arms, told, notes):
             notes.price[k] = lowest_price(k, arms, told.width)
 
 
-COSTS = ("known", "unknown")
-
-
 class _Subsidy(Policy):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
 
@@ -142,7 +140,8 @@ class CSUCB(_SubsidyRule):
     Parameters
     ----------
     alpha : float
-        The subsidy factor, in [0, 1): the share of the largest expected reward that may be given up.
+        The subsidy factor, in [0, 1): the share of the largest expected reward that may be given up. Good enough is
+        1 - alpha times the best.
     costs : {"known", "unknown"}
         If unknown, the arm with the smallest max(mean cost - beta, 0) of the feasible ones is pulled (section 5.2).
 
@@ -187,18 +186,15 @@ class CSTS(_SubsidyRule):
 
     Parameters
     ----------
-    alpha : float
-        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
+    alpha, costs
+        As in `CSUCB`; the paper has no unknown costs for CS-TS.
     posterior : {"beta", "gaussian"}
         Beta(1, 1) priors, where a fractional reward x becomes a Bernoulli trial with probability x; or a normal law
         around the mean with variance 1/n (Theorem 1).
-    costs : {"known", "unknown"}
-        Unknown costs as in `CSUCB`; the paper has none for CS-TS.
     naive : bool
-        Draw every arm in every round, as the definition says. By default the same law is played with few draws
-        (`fast.subsidy_thompson`); the two use their random numbers differently, so runs agree in distribution and not
-        one by one. While one arm is far enough ahead its pulls are made many at a time; while several contend every
-        round is played, for a draw of each could change the choice.
+        Draw every arm in every round, as in `BTS`. By default (`fast.subsidy_thompson`) the pulls of one arm are made
+        many at a time while it is far enough ahead; while several contend every round is played, for a draw of each
+        could change the choice.
 
     Examples
     --------
@@ -260,12 +256,10 @@ class CSETC(_Exploring):
 
     Parameters
     ----------
-    alpha : float
-        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
+    alpha, costs
+        As in `CSUCB`; unknown costs are Algorithm 3.
     exploration_pulls : int, optional
         tau; by default (T/K)^(2/3) to the nearest integer (`exploration`).
-    costs : {"known", "unknown"}
-        Algorithm 3, with unknown costs, takes the smallest max(mean cost - beta, 0).
 
     Examples
     --------

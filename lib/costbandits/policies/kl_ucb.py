@@ -213,14 +213,8 @@ class OmegaKLUCB(IndexRule):
     limit, these are Chernoff's. It keeps the promise that omega-UCB breaks: its regret is O(B^(1 - rho)) for rho < 1
     and O(log B) from rho = 1 on, however rewards and costs depend on each other. (Ours; the chapter has the proof.) An
     arm whose observed costs are all 0 has an infinite index; so has one whose lower bound is below the smallest number.
+    rho, above 0, is how much to explore.
 
-    Parameters
-    ----------
-    rho : float
-        How much to explore; above 0.
-
-    Examples
-    --------
     At round 101, of an arm that has paid 0.4 and cost 0.2 in each of its 50 pulls:
 
     >>> round(cb.OmegaKLUCB.rule(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([1.0])), 2)

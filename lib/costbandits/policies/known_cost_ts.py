@@ -46,10 +46,8 @@ class KnownCostTS(_PerCost, ChoiceRule):
     reward_scale : float
         Rewards lie between 0 and this.
     naive : bool
-        Draw every arm in every round, as the definition says. By default the same law is played with few draws, and
-        many pulls at once while one arm is ahead; the two use their random numbers differently, so runs agree in
-        distribution and not one by one. While several arms contend, and near the end of a hard budget, every round is
-        drawn.
+        Draw every arm in every round, as in `BTS`. By default many pulls are made at once while one arm is ahead; while
+        several arms contend, and near the end of a hard budget, every round is drawn.
 
     Examples
     --------

@@ -108,16 +108,9 @@ class CSElimination(_SubsidyRule):
     bound is pulled, until its pulls have grown by an eighth, and so on. Between two looks an arm's pulls are made at a
     stretch, so that a run may have 1e12 rounds.
 
-    Parameters
-    ----------
-    alpha : float
-        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
-    delta : float, optional
-        Costs of two arms differ by at most delta times as much as their mean rewards, if that is known; above 0. Then
-        C = min(delta alpha, c_max - c_min) stands in tau, else C = c_max - c_min.
+    alpha is the subsidy factor, in [0, 1). If delta, above 0, is given, costs of two arms differ by at most delta times
+    as much as their mean rewards: then C = min(delta alpha, c_max - c_min) stands in tau, else C = c_max - c_min.
 
-    Examples
-    --------
     >>> two = cb.Bandit([cb.Bernoulli(0.7), cb.Bernoulli(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
     >>> cb.simulate({"e": cb.CSElimination(0.1)}, two, cb.Horizon(10**9)).pulls[0, 0, -1]
     array([999996193,      3807])
