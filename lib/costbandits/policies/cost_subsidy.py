@@ -20,7 +20,7 @@ import numpy as np
 
 from ..checks import ROUNDING, count, flag, require, share
 from ..engine.state import new_record
-from .base import NamedRule, Policy, Problem, checked, require_known_costs, rule
+from .base import NamedRule, Problem, checked, require_known_costs, rule
 
 # An arm that is pulled without asking again, and the last round in which it is.
 SPELL = np.dtype([("arm", "i8"), ("until", "i8")])
@@ -88,28 +88,34 @@ def bound_all(arms, told, notes):
             notes.price[k] = lowest_price(k, arms, told.width)
 
 
-class _Subsidy(Policy):
+def exploration(horizon: int, K: int) -> int:
+    """Pulls of each arm to explore with (tau): (T/K)^(2/3) to the nearest integer, if there are so many rounds.
+
+    >>> exploration(5000, 10), exploration(19, 10)      # 2 pulls of each of 10 arms are more than 19
+    (63, 1)
+    """
+    return min(round((horizon / K) ** (2 / 3)), horizon // K)
+
+
+class _Subsidy(NamedRule):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
 
     support = (0.0, 1.0)
-    costs = "known"         # unless there is a field of this name
+    spell = SPELL
+    costs, exploration_pulls = "known", 1       # unless there are fields of these names
 
     def check(self, problem: Problem) -> None:
-        label, K, rounds = type(self).__name__, problem.K, problem.horizon
+        label, K, rounds, pulls = type(self).__name__, problem.K, problem.horizon, self.exploration_pulls
         require(rounds is not None, "stop", "no horizon", f"{label} needs Horizon(rounds)")
         require(rounds >= K, "stop", f"{rounds} rounds", f"{label} needs {K} or more, one for each arm")
+        require((pulls or 1) * K <= rounds, "exploration_pulls", pulls,
+                f"must be at most {rounds // K}, with {K} arms and {rounds} rounds")
         if self.costs == "known":
             require_known_costs(self, problem)
 
-
-class _SubsidyRule(_Subsidy, NamedRule):
-    """Such a policy with a rule, from what it is told and its notes."""
-
-    spell = SPELL
-
     def tau(self, problem: Problem) -> int:
         """How often all arms are pulled in turn to begin with."""
-        return 1
+        return self.exploration_pulls or exploration(problem.horizon, problem.K)
 
     def told(self, problem: Problem) -> Told:
         T = int(problem.horizon)
@@ -134,7 +140,7 @@ def cs_ucb(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSUCB(_SubsidyRule):
+class CSUCB(_Subsidy):
     """CS-UCB (Algorithm 1): each arm once, then scores min(mean + beta, 1), beta = sqrt(2 log T / n).
 
     Parameters
@@ -181,7 +187,7 @@ def cs_ts_learns(t, arm, outcome, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSTS(_SubsidyRule):
+class CSTS(_Subsidy):
     """CS-TS (Algorithm 1): each arm once, then scores drawn from the posteriors of the mean rewards.
 
     Parameters
@@ -216,28 +222,6 @@ class CSTS(_SubsidyRule):
 
 # ---- CS-ETC (Sinha et al., Algorithms 2 and 3) ------------------------------------------------------
 
-def exploration(horizon: int, K: int) -> int:
-    """Pulls of each arm to explore with (tau): (T/K)^(2/3) to the nearest integer, if there are so many rounds.
-
-    >>> exploration(5000, 10), exploration(19, 10)      # 2 pulls of each of 10 arms are more than 19
-    (63, 1)
-    """
-    return min(round((horizon / K) ** (2 / 3)), horizon // K)
-
-
-class _Exploring(_SubsidyRule):
-    """A policy that explores all arms equally to begin with."""
-
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
-        K, rounds, pulls = problem.K, problem.horizon, self.exploration_pulls
-        require((pulls or 1) * K <= rounds, "exploration_pulls", pulls,
-                f"must be at most {rounds // K}, with {K} arms and {rounds} rounds")
-
-    def tau(self, problem: Problem) -> int:
-        return self.exploration_pulls or exploration(problem.horizon, problem.K)
-
-
 @rule
 def cs_etc(t, spent, arms, told, p, memory, rng):
     """CS-ETC (Algorithms 2 and 3), as in `CSETC`."""
@@ -248,7 +232,7 @@ def cs_etc(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSETC(_Exploring):
+class CSETC(_Subsidy):
     """CS-ETC (Algorithms 2 and 3): all arms in turn, tau times; then the cheapest that may be good enough.
 
     Bounds are mean +- beta within [0, 1], beta = sqrt(2 log T / n), and an arm is feasible if its upper bound is at
@@ -284,7 +268,7 @@ def commit_once(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CommitOnce(_Exploring):
+class CommitOnce(_Subsidy):
     """CS-ETC that looks at the bounds only once, after exploring, and pulls the arm it finds then to the end.
 
     Named after Theorem 3: the same bound holds for it, and the paper found it to be worse. Parameters as in `CSETC`.
@@ -306,7 +290,7 @@ def blind(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class BlindETC(_Exploring):
+class BlindETC(_Subsidy):
     """For comparison: explores as `CSETC` does, and then pulls the cheapest arm, whatever was seen.
 
     >>> cb.BlindETC(exploration_pulls=20)
@@ -404,7 +388,7 @@ def pairwise(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class PairwiseElimination(_SubsidyRule):
+class PairwiseElimination(_Subsidy):
     """Pairwise elimination (PE-CS; Juneja, Joe-Wong and Yagan, 2025), as the authors' released code has it.
 
     Stage 1 finds the best arm by improved UCB: after round m each active arm has tau_m = ceil(2 log(T D^2) / D^2)

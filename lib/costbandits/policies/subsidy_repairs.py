@@ -13,8 +13,8 @@ import numba as nb
 import numpy as np
 
 from ..checks import ROUNDING, positive, share
-from .base import ChoiceRule, Problem, checked, choose, rule
-from .cost_subsidy import ACTIVE, BEATEN, Notes, _Subsidy, _SubsidyRule, cheapest, next_of, reward_bounds
+from .base import Problem, checked, rule
+from .cost_subsidy import ACTIVE, BEATEN, Notes, _Subsidy, cheapest, next_of, reward_bounds
 
 # ---- exploring with elimination ---------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ def elimination(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSElimination(_SubsidyRule):
+class CSElimination(_Subsidy):
     """Explores with elimination, then buys cheap: keeps what Theorem 4 promises as far as any policy can; ours.
 
     The active arms are pulled equally often. At looks, after 1, 2, ... sweeps and later whenever the number of sweeps
@@ -201,7 +201,7 @@ class Alpha(NamedTuple):
     alpha: float
 
 
-@choose
+@rule
 def value_of_a_look(t, spent, arms, told, p: Alpha, memory, rng):
     """The rule of `CSVOI`; `told` holds the costs, the arms in order of cost and the horizon."""
     K, n, keep = arms.n.size, arms.n, 1.0 - p.alpha
@@ -224,7 +224,7 @@ def value_of_a_look(t, spent, arms, told, p: Alpha, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSVOI(_Subsidy, ChoiceRule):
+class CSVOI(_Subsidy):
     """CS-VOI, the value of one more look, for a cheap arm just good enough or just not; ours, without a theorem.
 
     Each arm once. Then the default is the arm whose pull is expected to lose least, quality and cost together, with
@@ -243,9 +243,13 @@ class CSVOI(_Subsidy, ChoiceRule):
     alpha: float = checked(share)
     rule = staticmethod(value_of_a_look)
 
-    def prepare(self, problem: Problem) -> np.ndarray:
+    @property
+    def p(self) -> Alpha:
+        return Alpha(float(self.alpha))
+
+    def told(self, problem: Problem) -> np.ndarray:
         costs = problem.cost_means
         return np.concatenate([costs, np.argsort(costs, kind="stable"), [problem.horizon]])
 
-    def memory(self, K: int) -> int:
-        return ROWS * K
+    def remember(self, problem: Problem) -> np.ndarray:
+        return np.zeros(ROWS * problem.K)
