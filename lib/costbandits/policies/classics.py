@@ -210,11 +210,7 @@ def epsilon_greedy(t, spent, arms, told, p: Exploring, memory, rng):
         return t - 1
     if rng.random() < p.c * K / (p.d * p.d * t):
         return int(rng.random() * K)
-    arm = 0
-    for k in range(1, K):
-        if arms.reward[k] / arms.n[k] > arms.reward[arm] / arms.n[arm]:
-            arm = k
-    return arm
+    return int(np.argmax(arms.reward / arms.n))
 
 
 @dataclass(frozen=True)

@@ -322,11 +322,9 @@ def batch(m, horizon):
 @nb.njit(error_model="numpy")
 def next_of(standing, tau, arms, notes):
     """The cheapest of the arms of a standing that have fewer than tau pulls; -1 if there is none."""
-    arm = -1
-    for k in range(arms.n.size):
-        if notes.standing[k] == standing and arms.n[k] < tau and (arm < 0 or notes.price[k] < notes.price[arm]):
-            arm = k
-    return arm
+    price = np.where((notes.standing == standing) & (arms.n < tau), notes.price, inf)
+    arm = np.argmin(price)
+    return arm if price[arm] < inf else -1
 
 
 @nb.njit(error_model="numpy")
@@ -336,16 +334,10 @@ def eliminate(t, arms, told, notes):
     arm = next_of(ACTIVE, tau, arms, notes)
     if arm >= 0:
         return arm, t + tau - arms.n[arm] - 1
-    bar = -inf
-    for k in range(arms.n.size):
-        if notes.standing[k] == ACTIVE:
-            bar = max(bar, arms.reward[k] / arms.n[k] - b)
-    for k in range(arms.n.size):
-        if notes.standing[k] == ACTIVE:
-            if arms.reward[k] / arms.n[k] + b >= bar:
-                notes.omega[k] += 1.0
-            else:
-                notes.standing[k] = BEATEN
+    active, mean = notes.standing == ACTIVE, arms.reward / arms.n
+    stays = active & (mean + b >= (mean[active] - b).max())
+    notes.omega[stays] += 1.0
+    notes.standing[active & ~stays] = BEATEN
     return -1, 0
 
 

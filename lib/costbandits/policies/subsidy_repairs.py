@@ -44,27 +44,18 @@ def look_at(arms, told, notes):
 
     The arm to pull for good, if one of the cheapest that are left is surely good enough; else -1.
     """
-    K, part, top, ceiling, least, arm = arms.n.size, 1.0 - told.alpha, 0.0, 0.0, inf, -1
-    upper, lower, price = notes.upper, notes.lower, notes.price
-    for k in range(K):
+    part, upper, lower, price = 1.0 - told.alpha, notes.upper, notes.lower, notes.price
+    for k in range(arms.n.size):
         if notes.standing[k] == ACTIVE:
             upper[k], lower[k] = reward_bounds(k, arms, told.width)
-            top = max(top, lower[k])
-    for i in range(K):
-        out = upper[i] < part * top * (1.0 - ROUNDING)
-        for j in range(K):
-            out = out or (price[j] <= price[i] and lower[j] > upper[i])
-        if out:
-            notes.standing[i] = BEATEN
-    for k in range(K):
-        if notes.standing[k] == ACTIVE:
-            ceiling, least = max(ceiling, upper[k]), min(least, price[k])
-        else:
-            upper[k] = lower[k] = -inf
-    for k in range(K):
-        if notes.standing[k] == ACTIVE and price[k] == least and (arm < 0 or lower[k] > lower[arm]):
-            arm = k
-    return arm if lower[arm] >= part * ceiling * (1.0 - ROUNDING) else -1
+    top = lower.max()
+    for k in range(arms.n.size):
+        if upper[k] < part * top * (1.0 - ROUNDING) or lower[price <= price[k]].max() > upper[k]:
+            notes.standing[k] = BEATEN
+    out = notes.standing != ACTIVE
+    upper[out], lower[out] = -inf, -inf
+    arm = np.argmax(np.where(price == np.where(out, inf, price).min(), lower, -inf))
+    return arm if lower[arm] >= part * max(upper.max(), 0.0) * (1.0 - ROUNDING) else -1
 
 
 @nb.njit(inline="always", error_model="numpy")
