@@ -370,12 +370,9 @@ def pairwise(t, spent, arms, told, p, memory, rng):
     """Stage 1 while several arms are active, then stage 2, as in `PairwiseElimination`."""
     spell = memory.spell
     while t > spell.until:
-        champion, active = 0, 0
-        for k in range(arms.n.size):
-            if memory.standing[k] == ACTIVE:
-                champion, active = k, active + 1
-        spell.arm, spell.until = (eliminate(t, arms, told, memory) if active > 1
-                                  else compare(champion, t, arms, told, memory))
+        active = np.flatnonzero(memory.standing == ACTIVE)
+        spell.arm, spell.until = (eliminate(t, arms, told, memory) if active.size > 1
+                                  else compare(active[0], t, arms, told, memory))
     return spell.arm
 
 

@@ -152,12 +152,11 @@ def gap(i, j, keep, belief):
 def believe(n, reward, costs, order, keep, belief):
     """Posteriors, and the expected loss of a pull of each arm: quality that is lacking, and price above the optimum."""
     K = n.size
-    for i in range(K):
-        belief[MEAN, i] = (reward[i] + 1.0) / (n[i] + 2.0)
-        belief[VARIANCE, i] = belief[MEAN, i] * (1.0 - belief[MEAN, i]) / (n[i] + 3.0)
+    belief[MEAN] = (reward + 1.0) / (n + 2.0)
+    belief[VARIANCE] = belief[MEAN] * (1.0 - belief[MEAN]) / (n + 3.0)
     for i in range(K):
         belief[LOSS, i], belief[SHORT, i], belief[SPREAD, i] = 0.0, -inf, 1.0
-        for j in range(K if K > 1 else 0):
+        for j in range(K):
             if j != i:
                 z, spread = gap(i, j, keep, belief)
                 belief[LOSS, i] = max(belief[LOSS, i], spread * (density(z) + z * below(z)))
