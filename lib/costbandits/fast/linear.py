@@ -111,7 +111,7 @@ def remember(x, pull, contest):
 
 @nb.njit(error_model="numpy")
 def catch_up(k, x, estimates, contest):
-    """Bring arm k, which is x, up to date: by the operations of `update`, from the pulls that its estimates do not know of."""
+    """Bring arm k, which is x, up to date: by the operations of `update`, from the pulls that it does not know of."""
     (p, q, w, _), u, missed, pulls = estimates, contest.u, contest.missed, contest.race.pulls
     for h in range(contest.known[k], pulls):
         z, s = 0.0, missed[h, 2]
