@@ -147,6 +147,8 @@ def as_pinned(own, horizon):
         return own.told, (False, own.once, False), own.notes
     if kind == "plain.Ruled" and own.params[-2:] == (7.0, 3.0):      # of SUAK, which did not write down the paper's
         return own._replace(params=own.params[:-2])
+    if kind == "greedy.Exploring":
+        return own.often, own.least, own.clock
     if kind == "kube.Filled":
         return own[:-1]
     if kind == "subsidy_thompson.Bells":        # an arm was a row of one table, told what all policies were

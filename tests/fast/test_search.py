@@ -124,7 +124,7 @@ ERRORS = {
     "ties with the last leader forgotten": ("rivals[leader].value, rivals[leader].after = best, aside",
                                             "rivals[leader].value, rivals[leader].after = best, -1"),
     "a bound beyond the last round": ("LEAST), last - t)", "LEAST), 10 * last)"),
-    "an infinite index of an earlier position": ("or highest(tree) > arm)", "or highest(tree) >= 0)"),
+    "an infinite index of an earlier position": ("or holder(tree.bound) > arm)", "or holder(tree.bound) >= 0)"),
     "another's pull ignored": ("put(tree, k, math.inf, 0)", "None"),
 }
 
@@ -132,8 +132,8 @@ ERRORS = {
 @cache
 def not_compiled(error=None):
     """The functions of the search, not compiled, with an error."""
-    parts = [numerics.with_slack, plain.index_at, engine.put, engine.highest, engine.soonest, engine.renew,
-             engine.lazy_argmax, engine.pulled]
+    parts = [numerics.with_slack, plain.index_at, engine.put, engine.holder, engine.renew, engine.lazy_argmax,
+             engine.pulled]
     source = "\n".join(inspect.getsource(getattr(part, "py_func", part)) for part in parts)
     right, wrong = ERRORS.get(error, ("", ""))
     assert error is None or source.count(right) == 1
@@ -179,14 +179,16 @@ def test_a_first_search_by_hand():
     own = Searched.of([1.0, 3.0, 2.0])
     assert engine.lazy_argmax(known, 3, own, once_each(3), 10) == 1
     assert (own.search.leader, own.search.tied, own.search.expires) == (1, -1, 10)
-    assert own.search.rival_bound == 2.0 * (1 + numerics.SLACK) and engine.highest(own.tree) == 2
+    assert own.search.rival_bound == 2.0 * (1 + numerics.SLACK) and engine.holder(own.tree.bound) == 2
 
 
 def test_the_tree_by_hand():
     _, tree, _ = engine.new_search(5)
     for k, (bound, until) in enumerate([(1.0, 9), (3.0, 8), (-2.0, 3), (3.0, 7), (0.0, 4)]):
         engine.put(tree, k, bound, until)
-    assert (engine.highest(tree), engine.soonest(tree)) == (1, 2) and (tree[1].bound, tree[1].until) == (3.0, 3)
+    assert (engine.holder(tree.bound), engine.holder(tree.until)) == (1, 2)
+    assert (tree[1].bound, tree[1].until) == (3.0, 3)
     engine.put(tree, 1, -np.inf, engine.NEVER)
     engine.put(tree, 2, 5.0, 20)
-    assert (engine.highest(tree), engine.soonest(tree)) == (2, 4) and (tree[1].bound, tree[1].until) == (5.0, 4)
+    assert (engine.holder(tree.bound), engine.holder(tree.until)) == (2, 4)
+    assert (tree[1].bound, tree[1].until) == (5.0, 4)

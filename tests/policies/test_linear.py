@@ -323,7 +323,7 @@ def settled(run):
     if contested(run):
         quick.put_back(estimates, own.contest)
         for k in range(len(own.told.vertices)):
-            quick.catch_up(k, own.told.coordinates, estimates, own.contest)
+            quick.catch_up(k, own.told.vertices[k], estimates, own.contest)
     return estimates
 
 

@@ -211,8 +211,8 @@ def test_pd_bwk_needs_an_end():
 
 def test_how_long_a_mean_stays_above_by_hand():
     # 3 pulls of 2 in all: with m more of nothing 2 / (3 + m) is above 1/4 while m < 5; without a lowest reward never.
-    assert greedy.room_of_mean(3, 2.0, 1.0, 0.25, 0.0) == pytest.approx((5.0, inf), rel=1e-6)
-    assert greedy.room_of_mean(3, 2.0, 1.0, 0.25, -inf) == (0.0, inf)
+    assert greedy.room(2.0, 3.0, 0.25, 0.0) == pytest.approx(5.0, rel=1e-6)
+    assert greedy.room(2.0, 3.0, 0.25, -inf) == 0.0
 
 
 def too_few(t, n):

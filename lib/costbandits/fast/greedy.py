@@ -4,8 +4,6 @@ The next round that explores is known at once (`engine.thinning`). Until then on
 it is pulled many times at once where that is sure to stay above the others'.
 """
 
-import functools
-from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
@@ -27,60 +25,42 @@ GREEDY = np.dtype([("leader", "i8"), ("rival", "i8"), ("most", "f8"), ("cap", "f
 
 
 class Exploring(NamedTuple):
-    """The probability of exploring, times t; the smallest outcome of each position; when to explore next."""
+    """How often to explore, whether rewards are divided by costs, what they are at least, and when to explore next."""
 
-    often: float
-    least: np.ndarray
+    often: float            # times 1 / t
+    by_cost: bool           # else by the number of pulls
+    least: np.ndarray       # (K,)    for each unit of what rewards are divided by; -inf if not known
     clock: np.record
     local: np.record
 
 
-@nb.njit(error_model="numpy")
-def mean_reward(n, reward, cost):
-    """What eps_n-greedy compares."""
-    return reward / n
+@step
+def value_of(k, by_cost, arms):
+    """What the policy compares, a mean reward or a ratio, infinite without a cost; and what rewards are divided by."""
+    base = arms.cost[k] if by_cost else float(arms.n[k])
+    return arms.reward[k] / base if base > 0.0 else inf, base
 
 
 @nb.njit(error_model="numpy")
-def room_of_mean(n, reward, cost, most, least):
-    """For how many pulls, and how much spending, an arm's mean reward is sure to stay above `most`.
+def room(reward, base, most, least):
+    """By how much an arm's `base` may grow, while reward / base is sure to stay above `most`.
 
-    No reward is below `least`: after m pulls the mean exceeds it by the (reward - n least) / (n + m) of now, or more.
+    Each unit of it brings `least` or more: after m units the ratio exceeds that by (reward - base least) / (base + m).
     """
-    if least == -inf:
-        return 0.0, inf
-    above, gain = with_slack(most) - least + SLACK * abs(least), reward - n * least
+    if least == -inf or most == inf:
+        return 0.0
+    above, gain = with_slack(most) - least + SLACK * abs(least), reward - base * least
     if above <= 0.0:
-        return (inf if above < gain else 0.0), inf
-    return gain / above - n, inf
+        return inf if above < gain else 0.0
+    return gain / above - base
 
 
 @nb.njit(error_model="numpy")
-def ratio(n, reward, cost):
-    """What b-greedy compares."""
-    return reward / cost if cost > 0.0 else inf
-
-
-@nb.njit(error_model="numpy")
-def room_of_ratio(n, reward, cost, most, least):
-    """For how many pulls, and how much spending, an arm's ratio is sure to stay above `most`.
-
-    Until its costs reach reward / most, if nothing is negative: `least` is the smallest outcome.
-    """
-    if least < 0.0 or most == inf:
-        return 0.0, inf
-    above = with_slack(most)
-    if above <= 0.0:
-        return (inf if above < reward else 0.0), inf
-    return inf, reward / above - cost
-
-
-@nb.njit(error_model="numpy")
-def best_two(value, arms):
+def best_two(by_cost, arms):
     """The arm of the largest value, the largest of the others', and whose; ties to the lowest position."""
     arm, rival, best, most = 0, 0, -inf, -inf
     for k in range(arms.n.size):
-        mine = value(arms.n[k], arms.reward[k], arms.cost[k])
+        mine, _ = value_of(k, by_cost, arms)
         if k == 0 or mine > best:
             arm, rival, best, most = k, arm, mine, best
         elif k == 1 or mine > most:
@@ -88,33 +68,30 @@ def best_two(value, arms):
     return arm, most, rival
 
 
-@functools.cache
-def by_exploring(value: Callable, room: Callable) -> Callable:
-    """The loop for policies that compare the arms by `value`, which stays above the others' for as long as `room` says.
-
-    Each arm once, then a random one with probability min(1, often / t), else the one with the largest value.
-    """
-    @step
-    def choose(t, money, own, arms, limits, rng):
-        K, clock, local, arm, m = arms.n.size, own.clock, own.local, t, 1
-        local.cap = inf
-        if t >= K:
-            if t >= clock.until:
-                look_ahead(clock, rng, t, t, own.often / (t + 1))
-            if t == clock.candidate and rng.random() * clock.rate < own.often / (t + 1):
-                arm, local.leader = int(rng.random() * K), -1
-            else:
-                arm = local.leader
-                best = value(arms.n[arm], arms.reward[arm], arms.cost[arm]) if arm >= 0 else -inf
-                if arm < 0 or not (best > local.most or (best == local.most and arm < local.rival)):
-                    arm, local.most, local.rival = best_two(value, arms)
-                    local.leader = arm
-                pulls, local.cap = room(arms.n[arm], arms.reward[arm], arms.cost[arm], local.most, own.least[arm])
-                m = min(clock.candidate, limits.last_round) - t
-                m = m if pulls >= m else int(pulls)
-        return arm, m
-
-    return loop(choose, pull_while_ahead, goes_on=if_counted)
+@step
+def choose(t, money, own, arms, limits, rng):
+    """Each arm once, then a random one with probability min(1, often / t), else the one with the largest value."""
+    K, by_cost, clock, local, arm, m = arms.n.size, own.by_cost, own.clock, own.local, t, 1
+    local.cap = inf
+    if t >= K:
+        if t >= clock.until:
+            look_ahead(clock, rng, t, t, own.often / (t + 1))
+        if t == clock.candidate and rng.random() * clock.rate < own.often / (t + 1):
+            arm, local.leader = int(rng.random() * K), -1
+        else:
+            arm = local.leader
+            best, _ = value_of(max(arm, 0), by_cost, arms)
+            if arm < 0 or not (best > local.most or (best == local.most and arm < local.rival)):
+                arm, local.most, local.rival = best_two(by_cost, arms)
+                local.leader = arm
+            m = min(clock.candidate, limits.last_round) - t
+            _, base = value_of(arm, by_cost, arms)
+            more = room(arms.reward[arm], base, local.most, own.least[arm])
+            if by_cost:
+                local.cap = more
+            elif more < m:
+                m = int(more)
+    return arm, m
 
 
 @step
@@ -128,23 +105,16 @@ def pull_while_ahead(arm, m, t, money, own, arms, outcomes, rng):
     return Money(spent + paid, collected + gained, due), arms.n[arm] - i
 
 
-def _explore(loop: Callable, often: float, least: list, run: Run, rng: np.random.Generator) -> int:
-    """Play a greedy policy."""
-    local = new_record(GREEDY)
-    local.leader = -1
-    return run.play(loop, Exploring(often, np.array(least, float), new_record(CLOCK), local), rng)
+by_exploring = loop(choose, pull_while_ahead, goes_on=if_counted)
 
 
 @kernel(BGreedy, same="law")
-def b_greedy(policy: BGreedy, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-    """b-greedy explores K/t of its rounds."""
-    least = [min(law.support[0] for law in pair) for pair in run.stacks.laws]
-    return _explore(by_exploring(ratio, room_of_ratio), float(problem.K), least, run, rng)
-
-
 @kernel(EpsilonGreedy, same="law")
-def epsilon_greedy(policy: EpsilonGreedy, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-    """eps_n-greedy explores c K / (d^2 t) of its rounds; of no use is a bound where spending can fall."""
-    least = [reward.support[0] if cost.support[0] >= 0 else -inf for reward, cost in run.stacks.laws]
-    often = policy.c * problem.K / (policy.d * policy.d)
-    return _explore(by_exploring(mean_reward, room_of_mean), often, least, run, rng)
+def play(policy: BGreedy | EpsilonGreedy, run: Run, problem: Problem, rng: np.random.Generator) -> int:
+    """b-greedy explores K / t of its rounds, eps_n-greedy c K / (d^2 t); no bound is of use where spending can fall."""
+    by_cost, local = isinstance(policy, BGreedy), new_record(GREEDY)
+    local.leader = -1
+    often = float(problem.K) if by_cost else policy.c * problem.K / (policy.d * policy.d)
+    least = [-inf if cost.support[0] < 0 or (by_cost and reward.support[0] < 0) else 0.0 if by_cost
+             else reward.support[0] for reward, cost in run.stacks.laws]
+    return run.play(by_exploring, Exploring(often, by_cost, np.array(least, float), new_record(CLOCK), local), rng)

@@ -44,21 +44,19 @@ class Contest(NamedTuple):
     coordinates: np.ndarray     # (d, K)        of the contenders
     estimates: Estimates        #               of the contenders
     known: np.ndarray           # (K,)          how many of the pulls remembered the `Estimates` of an arm know of
-    u: np.ndarray               # (d, LONGEST)  of these pulls: A^-1 x of the arm,
-    missed: np.ndarray          # (3, LONGEST)  what the estimates missed of reward and cost, and 1 + x' A^-1 x
+    u: np.ndarray               # (LONGEST, d)  of these pulls: A^-1 x of the arm,
+    missed: np.ndarray          # (LONGEST, 3)  what the estimates missed of reward and cost, and 1 + x' A^-1 x
     drift: np.ndarray           # (4, d)        since the survey: change of both estimated parameters; A times it
-    seen: Estimates             #               at the survey,
-    value: np.ndarray           # (K,)          the values then,
-    bound: np.ndarray           # (K,)          and what these are at most
+    value: np.ndarray           # (K,)          the values of those that were looked at last
 
     @classmethod
     def of(cls, coordinates: np.ndarray, squared_norm: np.ndarray) -> "Contest":
         """Before the first pull: all arms are contenders."""
         (d, K), race = coordinates.shape, new_record(RACE)
-        near, seen = Estimates(*np.zeros((4, K))), Estimates(*np.zeros((4, K)))
+        near = Estimates(*np.zeros((4, K)))
         race.contenders, race.radius, race.rest, race.spread, near.squared_norm[:] = K, inf, -inf, 0.1, squared_norm
-        return cls(race, np.arange(K), coordinates.copy(), near, np.zeros(K, np.int64), np.zeros((d, LONGEST)),
-                   np.zeros((3, LONGEST)), np.zeros((4, d)), seen, *np.zeros((2, K)))
+        return cls(race, np.arange(K), coordinates.copy(), near, np.zeros(K, np.int64), np.zeros((LONGEST, d)),
+                   np.zeros((LONGEST, 3)), np.zeros((4, d)), np.zeros(K))
 
 
 class Contested(NamedTuple):
@@ -96,40 +94,33 @@ def largest(number, eps, told, estimates, value):
 @step
 def remember(x, pull, contest):
     """Note a pull of an arm x."""
-    race, drift, u, s, h, d = contest.race, contest.drift, pull.u, pull.s, contest.race.pulls, x.size
-    us, missed = contest.u, contest.missed
-    missed[0, h], missed[1, h], missed[2, h] = pull.reward, pull.cost, s
+    drift, u, s, h, d = contest.drift, pull.u, pull.s, contest.race.pulls, x.size
+    missed, us = contest.missed[h], contest.u[h]
+    missed[0], missed[1], missed[2] = pull.reward, pull.cost, s
     for i in range(d):
-        us[i, h] = u[i]
+        us[i] = u[i]
     for j in range(2):
-        along = missed[j, h]
+        along = missed[j]
         for i in range(d):
             along += x[i] * drift[j, i]
         for i in range(d):
-            drift[j, i] += u[i] * missed[j, h] / s
+            drift[j, i] += u[i] * missed[j] / s
             drift[2 + j, i] += x[i] * along
-    race.pulls = h + 1
+    contest.race.pulls = h + 1
 
 
 @nb.njit(error_model="numpy")
-def catch_up(k, coordinates, estimates, contest):
-    """Bring an arm up to date: by the operations of `update`, from the pulls that its estimates do not know of."""
-    (p, q, w, _), known, u, missed, pulls = estimates, contest.known, contest.u, contest.missed, contest.race.pulls
-    r, c, _, z = contest.seen
-    reward, cost, square = p[k], q[k], w[k]
-    for start in range(known[k], pulls, z.size):
-        number = min(z.size, pulls - start)
-        for m in range(number):
-            z[m] = 0.0
-        for i in range(u.shape[0]):
-            for m in range(number):
-                z[m] += coordinates[i, k] * u[i, start + m]
-        for m in range(number):
-            s = missed[2, start + m]
-            r[m], c[m], z[m] = z[m] * missed[0, start + m] / s, z[m] * missed[1, start + m] / s, z[m] * z[m] / s
-        for m in range(number):
-            reward, cost, square = reward + r[m], cost + c[m], max(square - z[m], 0.0)
-    p[k], q[k], w[k], known[k] = reward, cost, square, pulls
+def catch_up(k, x, estimates, contest):
+    """Bring arm k, which is x, up to date: by the operations of `update`, from the pulls that it does not know of."""
+    (p, q, w, _), u, missed, pulls = estimates, contest.u, contest.missed, contest.race.pulls
+    for h in range(contest.known[k], pulls):
+        z, s = 0.0, missed[h, 2]
+        for i in range(u.shape[1]):
+            z += x[i] * u[h, i]
+        p[k] += z * missed[h, 0] / s
+        q[k] += z * missed[h, 1] / s
+        w[k] = max(w[k] - z * z / s, 0.0)
+    contest.known[k] = pulls
 
 
 @nb.njit(error_model="numpy")
@@ -143,43 +134,27 @@ def put_back(estimates, contest):
 
 
 @nb.njit(error_model="numpy")
-def take_out(coordinates, estimates, contest):
+def take_out(told, estimates, contest):
     """Bring the contenders up to date, and put what is known of them where they are updated together."""
     race, positions, near = contest.race, contest.positions, contest.estimates
     for i in range(race.contenders):
         k = positions[i]
-        if contest.known[k] < race.pulls:
-            catch_up(k, coordinates, estimates, contest)
+        catch_up(k, told.vertices[k], estimates, contest)
         near.reward[i], near.cost[i] = estimates.reward[k], estimates.cost[k]
         near.squared_norm[i] = estimates.squared_norm[k]
-    for j in range(coordinates.shape[0]):
+    for j in range(len(told.coordinates)):
         for i in range(race.contenders):
-            contest.coordinates[j, i] = coordinates[j, positions[i]]
+            contest.coordinates[j, i] = told.coordinates[j, positions[i]]
 
 
 @nb.njit(error_model="numpy")
-def look(coordinates, inverse, arms, estimates):
-    """The estimates of all arms, up to rounding, from scratch."""
-    (d, K), (p, q, w, z) = coordinates.shape, estimates
-    parameters, seen = np.zeros((2, d)), np.zeros((2, d))
-    for k in range(K):
-        for i in range(d if arms.n[k] > 0 else 0):
-            seen[0, i] += coordinates[i, k] * arms.reward[k]
-            seen[1, i] += coordinates[i, k] * arms.cost[k]
-    p[:], q[:], w[:] = 0.0, 0.0, 0.0
-    for i in range(d):
-        for j in range(d):
-            parameters[0, i] += inverse[i, j] * seen[0, j]
-            parameters[1, i] += inverse[i, j] * seen[1, j]
-        z[:] = 0.0
-        for j in range(i + 1):                              # the inverse is symmetric
-            entry = inverse[i, j] if i == j else 2.0 * inverse[i, j]
-            for k in range(K):
-                z[k] += coordinates[j, k] * entry
-        for k in range(K):
-            p[k] += coordinates[i, k] * parameters[0, i]
-            q[k] += coordinates[i, k] * parameters[1, i]
-            w[k] += coordinates[i, k] * z[k]
+def look(coordinates, inverse, arms):
+    """The estimated rewards and costs of all arms, and their norms, up to rounding, from scratch."""
+    product, squared = inverse @ coordinates, np.zeros(arms.n.size)
+    for i in range(coordinates.shape[0]):
+        squared += coordinates[i] * product[i]
+    return ((coordinates @ arms.reward) @ product, (coordinates @ arms.cost) @ product,
+            np.sqrt(np.maximum(squared, 0.0)))
 
 
 @nb.njit(error_model="numpy")
@@ -193,24 +168,22 @@ def new_contest(tries, eps, own, arms):
     that may have it stand behind all contenders.
     """
     (told, memory, contest), K = own, arms.n.size
-    race, value, bound, (p, q, w, _) = contest.race, contest.value, contest.bound, contest.seen
-    ratio, smallest = told.ratio, told.smallest
+    race, value, bound, ratio, smallest = contest.race, contest.value, np.empty(K), told.ratio, told.smallest
     put_back(memory.estimates, contest)
     factor = min(max(sqrt(8.0 * K / (race.work + 1.0)), 0.5), 2.0)
     race.spread, race.work = min(max(race.spread * factor, 1e-4), 4.0), 0
     race.radius = eps * (1.0 + race.spread)
-    look(told.coordinates, memory.inverse, arms, contest.seen)
+    p, q, norm = look(told.coordinates, memory.inverse, arms)
     best, at_best, number, rest, leaders = -inf, 0.0, 0, -inf, 0
-    for k in range(w.size):
-        root = sqrt(max(w[k], 0.0))
-        value[k] = optimism(p[k], q[k], eps * root, ratio, smallest)
-        bound[k] = optimism(p[k], q[k], race.radius * root * (1.0 + CLEAR) + CLEAR, ratio, smallest)
+    for k in range(K):
+        value[k] = optimism(p[k], q[k], eps * norm[k], ratio, smallest)
+        bound[k] = optimism(p[k], q[k], race.radius * norm[k] * (1.0 + CLEAR) + CLEAR, ratio, smallest)
         if ratio:
             bound[k] = max(bound[k], 0.0)
         if value[k] > best:
             best, at_best = value[k], bound[k]
     floor = best - 0.5 * (at_best - best)
-    for k in range(w.size):
+    for k in range(K):
         if bound[k] >= floor and leaders < 8:
             contest.positions[number] = k
             number += 1
@@ -221,7 +194,7 @@ def new_contest(tries, eps, own, arms):
     if tries == 3:      # pragma: no cover - in compiled runs of thousands of arms
         contest.positions[:] = np.arange(K)
         race.contenders, race.radius, race.rest = K, inf, -inf
-    take_out(told.coordinates, memory.estimates, contest)
+    take_out(told, memory.estimates, contest)
     contest.drift[:] = 0.0
 
 
@@ -235,9 +208,9 @@ def forget(anew, own, arms):
         contest.race.radius = 0.0           # a survey is due
     else:               # pragma: no cover - in compiled runs of thousands of pulls
         for k in range(arms.n.size):
-            catch_up(k, told.coordinates, memory.estimates, contest)
+            catch_up(k, told.vertices[k], memory.estimates, contest)
     contest.known[:], contest.race.pulls = 0, 0
-    take_out(told.coordinates, memory.estimates, contest)
+    take_out(told, memory.estimates, contest)
 
 
 @step
@@ -268,7 +241,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     shrink(x, pull, memory)
     update(race.contenders, pull, contest.coordinates, contest.estimates)
     remember(x, pull, contest)
-    if t & (t - 1) == 0 or race.pulls == contest.u.shape[1]:
+    if t & (t - 1) == 0 or race.pulls == len(contest.u):
         forget(t & (t - 1) == 0, own, arms)
 
 

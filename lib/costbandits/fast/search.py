@@ -51,24 +51,12 @@ def put(tree, k, bound, until):
 
 
 @_inlined
-def highest(tree):
-    """The arm with the largest bound, the lowest position of several."""
-    one, leaves, bound = np.uint64(1), np.uint64(tree.size // 2), tree[1].bound
-    i = one
+def holder(column):
+    """The arm from which a column of the tree has what its root has, the lowest position of several."""
+    one, leaves, i = np.uint64(1), np.uint64(column.size // 2), np.uint64(1)
     while i < leaves:
         i = i << one
-        i = i + np.uint64(tree[i].bound < bound)
-    return np.int64(i - leaves)
-
-
-@_inlined
-def soonest(tree):
-    """The arm whose bound expires first."""
-    one, leaves, until = np.uint64(1), np.uint64(tree.size // 2), tree[1].until
-    i = one
-    while i < leaves:
-        i = i << one
-        i = i + np.uint64(tree[i].until > until)
+        i = i + np.uint64(column[i] != column[1])
     return np.int64(i - leaves)
 
 
@@ -117,12 +105,12 @@ def lazy_argmax(index, t, own, arms, last):
             arm, best = k, value
         k = rivals[k].after
     while sound and tree[1].until <= t:
-        k = soonest(tree)
+        k = holder(tree.until)
         bound = renew(index, t, k, tree[leaves + k].bound, best, own, arms, last)
         sound = bound == bound
     aside = leader
     while sound and tree[1].bound >= best and tree[1].bound > -math.inf:
-        k = highest(tree)
+        k = holder(tree.bound)
         if tree[1].bound == best and k > arm:
             break
         value = index_at(t + 1, k, index, arms, constant, params)
@@ -144,7 +132,7 @@ def lazy_argmax(index, t, own, arms, last):
             sound = bound == bound
     search.leader, search.tied = arm, tied
     search.rival_bound, search.expires = max(most, tree[1].bound), min(expires, tree[1].until)
-    if best == math.inf and (tree[1].bound < best or highest(tree) > arm):
+    if best == math.inf and (tree[1].bound < best or holder(tree.bound) > arm):
         search.rival_bound = -LOWEST        # later positions may be infinite, too, and earlier ones are not
     return arm if sound else -1
 
