@@ -199,7 +199,7 @@ def read_on(k, arms, outcomes):
     tag = tag_of(k, 0, 2 * (i >> SHIFT) + 1, trees)
     slot = slot_of(tag, kept)
     mine = tag > 0 and kept[slot, LEFT] == tag
-    if mine or tag > 0 and not being_read(slot, at, filled, kept):
+    if mine or (tag > 0 and not being_read(slot, at, filled, kept)):
         if kept[slot, PLACE] == 0:
             kept[slot, PLACE] = trees.shape[0] + trees[0, USED]
             trees[0, USED] += 1
