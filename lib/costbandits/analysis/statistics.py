@@ -157,20 +157,10 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
 def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: float = 0.95) -> Comparison:
     """Compare two paired samples, smaller values being better.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (replication,)
-        At least two replications, without NaN, in any unit. A pair ties if it differs by 1e-12 of the larger or less.
-    a, b : str
-        What to call them.
+    The samples x and y, called a and b, have two values or more, in any unit. A pair ties if it differs by 1e-12 of the
+    larger or less. As in all functions of samples here, ValueError says if they differ in length, are too short or hold
+    NaN.
 
-    Raises
-    ------
-    ValueError
-        If the samples differ in length, are too short or hold NaN. So do all functions of samples here.
-
-    Examples
-    --------
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
     -1 [-2.8, 0.8] 0.7 [0.299, 0.927] 0.625
