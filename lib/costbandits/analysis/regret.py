@@ -5,6 +5,8 @@ of shape (policy, replication, checkpoint), in units of reward (`cost`: of cost)
 played under a stop rule for which it has no meaning.
 """
 
+import functools
+
 import numpy as np
 
 from ..checks import ROUNDING, require, share
@@ -54,12 +56,8 @@ def knapsack(runs: Runs) -> np.ndarray:
     ([2, 5], array([[[1.]]]))
     """
     _require_under(runs, HardBudget, "must be a HardBudget: the regret compares whole plans")
-    best, known = [], {}
-    for bandit, stop in zip(runs.bandits, runs.stops, strict=True):
-        case = (id(bandit), stop)
-        if case not in known:
-            known[case] = optimum.knapsack(bandit.reward_means, bandit.cost_means, stop.total).value
-        best.append(known[case])
+    worth = functools.cache(lambda bandit, total: optimum.knapsack(bandit.reward_means, bandit.cost_means, total).value)
+    best = [worth(bandit, stop.total) for bandit, stop in zip(runs.bandits, runs.stops, strict=True)]
     return np.array(best)[:, None] - _over_arms(runs, [b.reward_means for b in runs.bandits])
 
 

@@ -24,6 +24,7 @@ from ..theory.intervals import asymmetric_interval
 from . import regret
 
 RESAMPLES = 4999
+SUMS = "mean", "median", "p95", "p99", "worst_share"     # of a sample; quantiles of 95 and 99 %
 
 
 @dataclass(frozen=True)
@@ -62,26 +63,6 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """A sample in five numbers: mean, median, quantiles of 95 and 99 %, and `worst_share`.
-
-    >>> cb.statistics.Summary.of(np.arange(101.0)).p95
-    95.0
-    """
-
-    mean: float
-    median: float
-    p95: float
-    p99: float
-    worst_share: float
-
-    @classmethod
-    def of(cls, x: np.ndarray) -> "Summary":
-        """The summary of a sample of shape (replication,)."""
-        return cls(float(x.mean()), *map(float, np.quantile(x, [0.5, 0.95, 0.99])), worst_share(x))
-
-
-@dataclass(frozen=True)
 class Comparison:
     """How policy a does against b, replication by replication; smaller values are better.
 
@@ -89,8 +70,8 @@ class Comparison:
     ----------
     a, b : str
     replications : int
-    of_a, of_b : Summary
-        Sums up either sample; column `mean_a` of `table` is `of_a.mean`, and so on.
+    mean_a, mean_b, median_a, median_b, p95_a, p95_b, p99_a, p99_b, worst_share_a, worst_share_b : float
+        Of either sample: mean, median, quantiles of 95 and 99 %, and `worst_share`.
     difference, ratio : Interval
         Mean of a - b, and mean of a over mean of b; BCa bootstrap of the pairs.
     median_difference : Interval
@@ -109,13 +90,21 @@ class Comparison:
     a: str
     b: str
     replications: int
-    of_a: Summary
-    of_b: Summary
+    mean_a: float
+    mean_b: float
+    median_a: float
+    median_b: float
+    p95_a: float
+    p95_b: float
+    p99_a: float
+    p99_b: float
     difference: Interval
     ratio: Interval
     median_difference: Interval
     improvement: Interval
     p_value: float
+    worst_share_a: float
+    worst_share_b: float
 
     def __str__(self):
         means = "smaller" if self.difference.high < 0 else "larger" if self.difference.low > 0 else "undecided"
@@ -127,36 +116,13 @@ class Comparison:
         """About how many replications would keep 0 out of the interval of `difference` (`Interval.needed`)."""
         return self.difference.needed(self.replications)
 
-    # The chapter on ω-UCB still uses these four names; they go when it is rebuilt.
-    @property
-    def median_a(self) -> float:
-        """`of_a.median`."""
-        return self.of_a.median
-
-    @property
-    def median_b(self) -> float:
-        """`of_b.median`."""
-        return self.of_b.median
-
-    @property
-    def worst_share_a(self) -> float:
-        """`of_a.worst_share`."""
-        return self.of_a.worst_share
-
-    @property
-    def worst_share_b(self) -> float:
-        """`of_b.worst_share`."""
-        return self.of_b.worst_share
-
     def as_dict(self) -> dict:
         """Flat dict of all numbers, a row of `table`; intervals become three."""
-        a, b = vars(self.of_a), vars(self.of_b)
-        of_both = {f"{name}_{side}": of[name] for name in a for side, of in (("a", a), ("b", b))}
-        last = {name: of_both.pop(name) for name in ("worst_share_a", "worst_share_b")}
-        ends = {f"{name}_{end}": value for name in ("difference", "ratio", "median_difference", "improvement")
-                for end, value in vars(getattr(self, name)).items()}
-        return {"a": self.a, "b": self.b, "replications": self.replications, **of_both, **ends,
-                "p_value": self.p_value, **last, "decisive": self.decisive}
+        row = {}
+        for name, value in vars(self).items():
+            parts = {f"{name}_{end}": each for end, each in vars(value).items()} if isinstance(value, Interval) else {}
+            row |= parts or {name: value}
+        return row | {"decisive": self.decisive}
 
 
 def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None,
@@ -191,20 +157,10 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
 def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: float = 0.95) -> Comparison:
     """Compare two paired samples, smaller values being better.
 
-    Parameters
-    ----------
-    x, y : array_like of shape (replication,)
-        At least two replications, without NaN, in any unit. A pair ties if it differs by 1e-12 of the larger or less.
-    a, b : str
-        What to call them.
+    The samples x and y, called a and b, have two values or more, in any unit. A pair ties if it differs by 1e-12 of the
+    larger or less. As in all functions of samples here, ValueError says if they differ in length, are too short or hold
+    NaN.
 
-    Raises
-    ------
-    ValueError
-        If the samples differ in length, are too short or hold NaN. So do all functions of samples here.
-
-    Examples
-    --------
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
     -1 [-2.8, 0.8] 0.7 [0.299, 0.927] 0.625
@@ -212,8 +168,15 @@ def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: 
     (x, y), confidence = _samples({"x": x, "y": y}), _level(confidence)
     d = _difference(x, y)
     improvement, p_value, _ = _who_wins(d, confidence)
-    return Comparison(a, b, len(d), Summary.of(x), Summary.of(y), mean(d, confidence), mean_ratio(x, y, confidence),
-                      median(d, confidence), improvement, p_value)
+    return Comparison(a, b, len(d), difference=mean(d, confidence), ratio=mean_ratio(x, y, confidence),
+                      median_difference=median(d, confidence), improvement=improvement, p_value=p_value,
+                      **_sums(x, "_a"), **_sums(y, "_b"))
+
+
+def _sums(x, side=""):
+    """What sums up a sample, by names that end in `side`."""
+    values = (x.mean(), *np.quantile(x, [0.5, 0.95, 0.99]), worst_share(x))
+    return {f"{name}{side}": float(value) for name, value in zip(SUMS, values, strict=True)}
 
 
 def _who_wins(d, confidence):
@@ -233,11 +196,11 @@ def _sample(name, x, least=2):
     return x
 
 
-def _samples(values, least=2):
+def _samples(values):
     """Paired samples of these names, shape (sample, replication)."""
     shapes = {name: np.shape(floats(x)) for name, x in values.items()}
     require(len(set(shapes.values())) == 1, "samples", shapes, "must be paired samples of equal length")
-    return np.array([_sample(f"sample {name}", x, least) for name, x in values.items()])
+    return np.array([_sample(f"sample {name}", x) for name, x in values.items()])
 
 
 def _level(value, name="confidence"):
@@ -521,24 +484,6 @@ def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Data
     return table(values, itertools.combinations(values, 2), confidence)
 
 
-def wins(values: dict[str, ArrayLike]) -> pd.DataFrame:
-    """Head-to-head matrix: in which share of replications the row's policy has the smaller value; ties count half.
-
-    `values` maps labels to two or more samples of equal length.
-
-    >>> cb.statistics.wins({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 4.0, 5.0]}).loc["a", "b"].item()
-    0.875
-    """
-    x = _together(values)
-    shares = [(np.sign(_difference(x, row)).mean(axis=1) + 1) / 2 for row in x]
-    return pd.DataFrame(shares, list(values), list(values))
-
-
-def _together(values):
-    require(len(values) > 1, "values", list(values), "must be samples of two or more policies")
-    return _samples(values, least=1)
-
-
 def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
     """All pairs of policies, a row each, compared by who wins a replication and by who has the smaller mean.
 
@@ -553,8 +498,8 @@ def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Dat
     >>> pairs[["a", "b", "ties", "wins", "difference", "p_wins"]].values.tolist()
     [['a', 'b', 1, 0.7, -1.0, 0.625]]
     """
-    x, confidence = _together(values), _level(confidence)
-    require(x.shape[1] > 1, "replications", x.shape[1], "must be two or more")
+    require(len(values) > 1, "values", list(values), "must be samples of two or more policies")
+    x, confidence = _samples(values), _level(confidence)
     rows = pd.DataFrame([{"a": a, "b": b, **_duel(_difference(x[i], x[j]), confidence)}
                          for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)])
     return rows.assign(p_wins_holm=holm(rows.p_wins), p_mean_holm=holm(rows.p_mean))
@@ -585,8 +530,8 @@ def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 
     >>> cb.statistics.standings(values, cb.statistics.tournament(values)).better_mean.to_dict()
     {'good': 0, 'bad': 1}
     """
-    x, level = _together(values), _level(level, "level")
-    table = pd.DataFrame([vars(Summary.of(row)) for row in x], pd.Index(values, name="policy"))
+    x, level = _samples(values), _level(level, "level")
+    table = pd.DataFrame([_sums(row) for row in x], pd.Index(values, name="policy"))
     table = table.drop(columns="worst_share").assign(worst=x.max(axis=1))
     for what, ahead in (("mean", pairs.difference < 0), ("wins", pairs.wins > 0.5)):
         worse = pairs.b.where(ahead, pairs.a)[pairs[f"p_{what}_holm"] < level]

@@ -41,12 +41,9 @@ PI = "3.14159265358979323846264338327950288419716939937510"
 def _corrections():
     """Log k! - (k + 1/2) log k + k - log(2 pi) / 2 with 40 digits, then rounded; 0 for k = 0."""
     with localcontext(prec=40):
-        half, factorial, constant, table = Decimal("0.5"), Decimal(0), (2 * Decimal(PI)).ln() / 2, [0.0]
-        for k in range(1, TABLED):
-            log = Decimal(k).ln()
-            factorial += log
-            table.append(float(factorial - (k + half) * log + k - constant))
-    return np.array(table)
+        half, constant = Decimal("0.5"), (2 * Decimal(PI)).ln() / 2
+        return np.array([0.0, *(float(Decimal(math.factorial(k)).ln() - (k + half) * Decimal(k).ln() + k - constant)
+                                for k in range(1, TABLED))])
 
 
 CORRECTION = _corrections()

@@ -179,11 +179,8 @@ def _imported(code, package):
             except ImportError:         # the function may be prepared for that
                 found[step.argval] = "cannot be imported"
                 continue
-            for name in wanted or ():
-                inner = sys.modules.get(f"{module.__name__}.{name}")
-                found[name] = getattr(module, name, inner)
-            if not wanted:
-                found[step.argval] = module
+            found |= {name: getattr(module, name, sys.modules.get(f"{module.__name__}.{name}"))
+                      for name in wanted} if wanted else {step.argval: module}
     return found
 
 

@@ -36,7 +36,7 @@ def _read_on(arms, outcomes):
 def _read_leaves(k, n, row, leaves, outcomes):
     """Write several leaves into the pool."""
     for leaf in range(leaves):
-        read_leaf(k, n + leaf * LEAF, row + leaf * LEAF, outcomes)
+        read_leaf(k, n + leaf * LEAF, row + leaf * LEAF, False, outcomes)
 
 
 def stream(seed: int, replication: int, purpose: int, *place: int) -> np.random.Generator:

@@ -122,13 +122,13 @@ def new_record(dtype: np.dtype) -> np.record:
     return np.zeros(1, dtype).view(np.recarray)[0]
 
 
-def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float, pause: float = math.inf) -> Limits:
+def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float) -> Limits:
     """`Limits` of the types that the driver is compiled for.
 
     >>> new_limits(100, max_cost=[1, 1], ceiling=20, rate=0).ceiling
     20.0
     """
-    return Limits(int(last_round), np.array(max_cost, float), float(ceiling), float(rate), float(pause))
+    return Limits(int(last_round), np.array(max_cost, float), float(ceiling), float(rate), math.inf)
 
 
 _outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 5), np.int64), np.zeros((1, 2, 9)),

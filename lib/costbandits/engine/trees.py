@@ -172,13 +172,14 @@ def draw_leaf(k, column, n, row, outcomes):
 
 
 @_jit
-def read_leaf(k, n, row, outcomes):
-    """Write the leaf that begins at outcome n into the pool, and count it as read."""
+def read_leaf(k, n, row, known, outcomes):
+    """Count the leaf that begins at outcome n as read, and write it into the pool unless it is known to be there."""
     counted = outcomes.trees[k, KIND] > 0 or outcomes.trees[k, KIND + 1] > 0
     if counted:
         block(k, n, LEAF, outcomes)
-    for column in range(2):
-        draw_leaf(k, column, n, row, outcomes)
+    if not known:
+        for column in range(2):
+            draw_leaf(k, column, n, row, outcomes)
     if counted:
         take(k, outcomes.trees, outcomes.level, outcomes.counts)
 
@@ -190,26 +191,21 @@ def read_on(k, arms, outcomes):
     A leaf stays in the pool for the other policies until another one needs its slot. One that is being read stays.
     Slots get their places in the pool one after the other, as they are needed: what is read together lies together.
     """
-    _, at, filled, trees, _, level, counts, kept, _ = outcomes
+    _, at, filled, trees, _, _, _, kept, _ = outcomes
     settle(k, arms, outcomes)
     if is_typed(k, outcomes):
         return
     i, row = arms.n[k], trees[k, HOME]
     tag = tag_of(k, 0, 2 * (i >> SHIFT) + 1, trees)
     slot = slot_of(tag, kept)
-    mine = kept[slot, LEFT] == tag
-    if tag > 0 and (mine or not being_read(slot, at, filled, kept)):
+    mine = tag > 0 and kept[slot, LEFT] == tag
+    if mine or (tag > 0 and not being_read(slot, at, filled, kept)):
         if kept[slot, PLACE] == 0:
             kept[slot, PLACE] = trees.shape[0] + trees[0, USED]
             trees[0, USED] += 1
         row = kept[slot, PLACE] << SHIFT
         kept[slot, LEFT], kept[slot, READER] = tag, k
-    if mine and tag > 0:
-        if trees[k, KIND] > 0 or trees[k, KIND + 1] > 0:
-            block(k, i, LEAF, outcomes)
-            take(k, trees, level, counts)
-    else:
-        read_leaf(k, i, row, outcomes)
+    read_leaf(k, i, row, mine, outcomes)
     at[k], filled[k] = row - i, i + LEAF
 
 

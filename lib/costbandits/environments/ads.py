@@ -18,18 +18,9 @@ From ads to settings, in this order (`steps` counts what each step leaves):
 Steps 2 and 3 look at single rows and commute. They must precede step 6, or ads that are thrown away (with rewards
 above 1) would set the maxima; and 0.01 stands for 0 *before* the division, in conversions per click.
 
-**The shifted rows.** The authors' copy is another one on Kaggle (`madislemsalu/facebook-ad-campaign`, 15 columns).
-People who used that copy report that from row 761 on (counted from 0) its cells stand two columns too far left, so
-`total_conversion` is empty there. An empty cell compares as false, and step 3 silently drops these 382 rows, a third of
-all. The file read here has no such fault, and `rows="first761"` repeats the loss: it gives the paper's 19 settings of 2
-to 93 ads, where all rows give 23 settings of 2 to 102. That their copy is damaged so is thus inferred, from two
-descriptions and from these numbers. All lost rows belong to campaign 1178, among them all of its ads for women.
-
-**Which conversions.** The paper speaks of purchases; its authors' code reads `total_conversion`. All conversions give
-settings of 2 to 93 ads, the numbers of the paper's text; approved ones give 2 to 97, those of its Table 1, which all
-conversions give before step 3.
-
-Source: Heyden et al., section 5.1, and their public code; counts were made in the file.
+The first 761 rows and all conversions give the paper's 19 settings of 2 to 93 ads. That rows are missing, and which
+conversions count, is inferred: `data/README.md` says from what. Source: Heyden et al., section 5.1, and their public
+code; counts were made in the file.
 """
 
 import csv
@@ -253,17 +244,13 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
     >>> settings(standin=True)[0]
     Setting('916_30-34_F_standin', K=7, standin=True)
 
-    Parameters
-    ----------
-    rows : {"first761", "all"}
-        The paper's 19 settings, or the 23 of the undamaged file.
-    path, checksum : path and str, optional
-        See `find` and `load`, which also say what they raise; ValueError too if nothing is left after processing.
-    standin : bool
-        Make synthetic settings instead, with the same numbers of arms. Arms are drawn anew from a fixed seed, costs
-        biased to 1 and rewards to both ends of [0, 1], as the paper describes them; no file is read.
-    conversions : {"total", "approved"}
-        What counts as a reward: every conversion, or purchases alone. A stand-in knows the former alone.
+    `rows` "first761" gives the paper's 19 settings, "all" the 23 of the undamaged file. What counts as a reward is
+    every conversion, "total", or purchases alone, "approved". `path` and `checksum` are those of `find` and `load`,
+    which also say what they raise; ValueError too if nothing is left after processing.
+
+    A stand-in reads no file and knows all conversions alone. Its settings are synthetic, with the same numbers of arms:
+    arms are drawn anew from a fixed seed, costs biased to 1 and rewards to both ends of [0, 1], as the paper describes
+    them.
     """
     if flag("standin", standin):
         _check_choices(rows, conversions)

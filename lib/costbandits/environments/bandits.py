@@ -72,12 +72,10 @@ class Bandit:
 
     @cached_property
     def reward_means(self) -> np.ndarray:
-        """Expected reward of a pull of each arm, shape (K,), read-only (mu^r in the papers)."""
         return frozen(np.array([law.mean for law in self.rewards]))
 
     @cached_property
     def cost_means(self) -> np.ndarray:
-        """Expected cost of a pull of each arm, shape (K,), read-only (mu^c in the papers)."""
         return frozen(np.array([law.mean for law in self.costs]))
 
     @property

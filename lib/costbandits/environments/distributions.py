@@ -278,19 +278,10 @@ def check_law(name: str, law: Distribution) -> None:
 def check_sampler(distribution: Distribution, seed: int = 0) -> None:
     """Raise ValueError unless `sample(rng, size)` gives what its attributes promise, and its calls concatenate.
 
-    Draws 8 values in one call and as 3 + 5 from generators of the same seed; then 10,000 values, which have to lie in
-    the support, with its mean and variance. A law that is right is refused with a probability of at most 5e-7 by
+    Draws 8 values in one call and as 3 + 5 from generators of this seed; then 10,000 values, which have to lie in the
+    support, with its mean and variance. A law that is right is refused with a probability of at most 5e-7 by
     Bernstein's inequality, which asks for a bounded support; others are not tested for mean and variance.
 
-    Parameters
-    ----------
-    distribution : Distribution
-        Or any law with its attributes and `sample`.
-    seed : int
-        Of the generators.
-
-    Examples
-    --------
     >>> check_sampler(Beta(1, 2))
     """
     check_law("distribution", distribution)
