@@ -99,11 +99,11 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
     """Execute a committed notebook in place with the defaults of its parameters; whether that changed it.
 
     What differs between machines and moments is left out, so that the same results make the same bytes. Failed says if
-    a cell fails or writes to stderr, and ends with the consequence.
+    a cell fails, shows an error or writes to stderr, and ends with the consequence.
     """
     import nbformat
 
-    from .execution import Execution, as_it_is
+    from .execution import Execution, as_it_is, shown
     root = Path(root).resolve()
     path = root / "notebooks" / f"{name}.ipynb"
     notebook = preparation.read(root, name)
@@ -114,9 +114,8 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
     with _scratch(root / build / "refresh", name) as scratch, _told(name, consequence):
         Execution(as_it_is(notebook), scratch, path.parent).watched(line, len(notebook.cells))
         shutil.rmtree(scratch)
-        for number, cell in enumerate(notebook.cells, 1):
-            for output in cell.get("outputs", []):
-                require(output.get("name") != "stderr", f"cell {number}, stderr", output.get("text"), "must stay empty")
+        for where, output in shown(notebook):
+            require(output.get("name") != "stderr", f"{where}, stderr", output.get("text"), "must stay empty")
     quieten(notebook)
     for cell in notebook.cells:
         _as_published(cell, root / "figures" / name)
