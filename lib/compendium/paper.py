@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from costbandits.checks import require
 
@@ -22,6 +21,7 @@ from . import check, ledger, outcome, publication
 from .project import claims as claims_of
 from .terminal import text_of
 from .typography import typeset
+from .yaml12 import parse
 
 PAPER, BENCHMARKS, LEDGER = "paper/paper.md", "benchmarks/BENCHMARKS.txt", "figures/ledger.csv"
 NUMBER = re.compile(r"[^\s|]+(?=<!-- (\w+) -->)")
@@ -96,7 +96,7 @@ def compared(table):
 def head(text):
     """The metadata of the paper, and its body."""
     _, metadata, body = re.split(r"^---\n", text, maxsplit=2, flags=re.MULTILINE)
-    return yaml.safe_load(metadata), body
+    return parse(metadata, PAPER), body
 
 
 def page(text):
