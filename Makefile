@@ -11,9 +11,10 @@ BUILD = build
 
 # `make` sets up .venv by itself from PYTHON. `PY=python make ...` uses an environment that exists (conda, Binder).
 PYTHON ?= python3
+READY = writable
 ifeq ($(strip $(PY)),)
 PY = .venv/bin/python
-READY = .venv/.ready
+READY += .venv/.ready
 endif
 
 # The library is that of this folder, also where .venv was copied along with it from another one.
@@ -114,7 +115,7 @@ bench: $(READY)  ## the benchmark table, and what a million replications would c
 	@$(PY) benchmarks/speed.py
 	@$(PY) benchmarks/scaling.py
 
-lock:  ## resolve requirements.in again into requirements.lock
+lock: writable  ## resolve requirements.in again into requirements.lock
 	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \
 	  { $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/python -m pip install -qq uv; }
 	cp requirements.lock requirements.lock.part
@@ -132,7 +133,7 @@ wheel: $(READY)  ## build costbandits as a wheel, and play the README's example 
 
 # Numba keeps one compiled version of a file, so these keep theirs elsewhere. PYTHON has to be one that they exist for.
 # An older NumPy has other names for the features of a processor.
-lowest:  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
+lowest: writable  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
 	rm -rf $(BUILD)/lowest
 	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
 	env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" \
@@ -195,8 +196,16 @@ $(UNPUBLISHED): FORCE
 	@echo "There is no target $@. make help lists the commands; make $(BUILD)/<chapter>.done plays one of the" \
 	  "chapters $(NOTEBOOKS), make $(BUILD)/quick/<chapter>.done at a small scale." >&2; exit 1
 
+# Everything that is made is made in this folder, and so are the bytecode and the caches of what runs.
+.PHONY: writable
+writable:
+	@{ mkdir -p $(BUILD) && test -w $(BUILD) && test -w .; } 2>/dev/null || { echo "$(LOCKED)" >&2; exit 1; }
+
+LOCKED = Nothing can be written to $(CURDIR), where make puts what it makes: copy this folder to a place of your own, and \
+  run make there
+
 # .venv is brought in line with the lock. While that is under way a mark stands in it: killed, it is made anew.
-.venv/.ready: requirements.lock
+.venv/.ready: requirements.lock | writable
 	@command -v $(PYTHON) >/dev/null || { echo "$(NEEDED); there is no $(PYTHON). $(ADVICE)" >&2; exit 1; }
 	@$(PYTHON) $(RECENT) || \
 	  { echo "$(NEEDED); $(PYTHON) is $$($(PYTHON) --version 2>&1 | sed 's/Python //'). $(ADVICE)" >&2; exit 1; }

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,45 @@ SETTINGS = {
     "one way": ("[core]\n autocrlf = input", ""), "all is text": ("", "* text eol=crlf\n"),
     "nbstripout": ('[filter "strip"]\n clean = "echo {}"\n smudge = "echo {}"', "* filter=strip\n"),
     "keywords": ("", "* ident\n")}
+
+
+COMMANDS = ("all", "quick", "test", "check", "deep", "site", "paper", "refresh", "bench", "lock", "lowest", "mutants")
+
+
+@pytest.fixture
+def locked():
+    """A folder with the Makefile that this test's `make` may read and not write; and who that is, if not we."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "notebooks").mkdir()
+        (folder / "notebooks/chapters.txt").write_text("one\n")
+        (folder / "requirements.lock").touch()
+        shutil.copy(ROOT / "Makefile", folder)
+        folder.chmod(0o555)
+        yield folder, {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("python", ["", "PY=python3"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_make_says_in_a_sentence_that_its_folder_cannot_be_written(locked, command, python):
+    folder, who = locked
+    ours = ("MAKEFLAGS", "MFLAGS", "PY", "PYTHON")
+    environment = {key: value for key, value in os.environ.items() if key not in ours}
+    done = subprocess.run(["make", command, *[python] * bool(python)], cwd=folder, env=environment, capture_output=True,
+                          text=True, **who)
+    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("make")]
+    assert said == [f"Nothing can be written to {folder}, where make puts what it makes: copy this folder to a place "
+                    "of your own, and run make there"] and done.returncode == 2
+
+
+def test_make_says_so_too_where_a_file_is_in_the_way(tmp_path):
+    for name in ("notebooks/chapters.txt", "build", "requirements.lock"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    done = subprocess.run(["make", "check", "PY=python3"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and f"Nothing can be written to {tmp_path}, where" in done.stderr
 
 
 def contents(folder):
