@@ -35,6 +35,12 @@ COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 # Python keeps its bytecode, whatever the environment says: without it each test process compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# What a user has set for other programs decides nothing; lib/compendium/settings.py has the reasons.
+unexport PYTHONOPTIMIZE PYTHONSTARTUP PYTHONWARNINGS PYTHONIOENCODING PYTHONHASHSEED PYTHONINSPECT PYTHONVERBOSE
+unexport PYTHONDEVMODE PYTHONPROFILEIMPORTTIME MATPLOTLIBRC MPLBACKEND
+export PYTHONUTF8 = 1
+export MPLCONFIGDIR = $(CURDIR)/$(BUILD)/matplotlib
+
 # The last bit of a sum depends on the number of cores and on the widest registers in use: use the same ones everywhere.
 export OPENBLAS_NUM_THREADS = 1
 ifeq ($(shell uname -m),x86_64)
@@ -64,8 +70,8 @@ SPREAD = -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(READY)  ## ruff, every test, and the committed notebooks compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
-	@mkdir -p $(BUILD)
-	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest $(SPREAD) \
+	@mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager"      # finds the fonts once, before many do
+	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
 check: $(READY)  ## the fast part of `make test`, about a minute: ruff, and the tests that are neither slow nor need a browser

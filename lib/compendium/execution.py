@@ -51,7 +51,7 @@ class Kernel(AsyncKernelManager):
     async def start_kernel(self, **options):
         if self._cancelled:
             raise DeadKernelError("interrupted")
-        with open(self._log_path, "w") as log:
+        with open(self._log_path, "wb") as log:
             await self._async_start_kernel(cwd=self._cwd, stdout=log, stderr=log,
                                            env={**os.environ, **self._environment}, **options)
         if self._cancelled:      # while it was being started
@@ -133,7 +133,7 @@ class Execution:
             return NotebookFailed(f"cell {self.cell} failed:\n{_tail([error.traceback])}")
         if isinstance(error, DeadKernelError) or "ernel died" in str(error):
             where = f"in cell {self.cell}" if self.cell else "before the first cell"
-            return NotebookFailed(f"the kernel died {where}; out of memory?\n{_tail([self._log.read_text()])}".strip())
+            return NotebookFailed(f"the kernel died {where}; out of memory?\n{_tail([_text(self._log)])}".strip())
         return error
 
 
@@ -143,6 +143,10 @@ def shown(notebook):
                 for output in cell.get("outputs", []))
     widgets = notebook.metadata.get("widgets", {}).get(WIDGETS, {}).get("state", {})
     yield from (("a widget", output) for widget in widgets.values() for output in widget["state"].get("outputs", []))
+
+
+def _text(log):
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def _tail(traceback):

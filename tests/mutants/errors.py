@@ -605,6 +605,9 @@ ERRORS = {
          "compendium/test_gallery.py::test_what_a_figure_says_is_told_to_the_report", "words come with a figure"),
         ('if mpl.colors.to_hex(text.get_color()) != "#ffffff":', "if True:",
          "compendium/test_gallery.py::test_pale_text_is_darkened_and_white_text_stays", "white stands on dark ground"),
+        ("    mpl.rcdefaults()  ", "    pass  ",
+         "compendium/test_settings.py::test_a_user_s_own_settings_decide_no_byte[in_japan]",
+         "a matplotlibrc of the reader's decides no figure"),
     ],
     "compendium/__main__.py": [
         ("if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN)}", "}",
