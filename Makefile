@@ -11,9 +11,10 @@ BUILD = build
 
 # `make` sets up .venv by itself from PYTHON. `PY=python make ...` uses an environment that exists (conda, Binder).
 PYTHON ?= python3
+READY = writable
 ifeq ($(strip $(PY)),)
 PY = .venv/bin/python
-READY = .venv/.ready
+READY += .venv/.ready
 endif
 
 # The library is that of this folder, also where .venv was copied along with it from another one.
@@ -33,6 +34,12 @@ COMPENDIUM = $(PY) -m compendium --build $(BUILD)
 
 # Python keeps its bytecode, whatever the environment says: without it each test process compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
+
+# What a user has set for other programs decides nothing; lib/compendium/settings.py has the reasons.
+unexport PYTHONOPTIMIZE PYTHONSTARTUP PYTHONWARNINGS PYTHONIOENCODING PYTHONHASHSEED PYTHONINSPECT PYTHONVERBOSE
+unexport PYTHONDEVMODE PYTHONPROFILEIMPORTTIME MATPLOTLIBRC MPLBACKEND
+export PYTHONUTF8 = 1
+export MPLCONFIGDIR = $(CURDIR)/$(BUILD)/matplotlib
 
 # The last bit of a sum depends on the number of cores and on the widest registers in use: use the same ones everywhere.
 export OPENBLAS_NUM_THREADS = 1
@@ -63,8 +70,8 @@ SPREAD = -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(READY)  ## ruff, every test, and the committed notebooks compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
-	@mkdir -p $(BUILD)
-	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" $(PY) -m pytest $(SPREAD) \
+	@mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager"      # finds the fonts once, before many do
+	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
 check: $(READY)  ## the fast part of `make test`, about a minute: ruff, and the tests that are neither slow nor need a browser
@@ -114,7 +121,7 @@ bench: $(READY)  ## the benchmark table, and what a million replications would c
 	@$(PY) benchmarks/speed.py
 	@$(PY) benchmarks/scaling.py
 
-lock:  ## resolve requirements.in again into requirements.lock
+lock: writable  ## resolve requirements.in again into requirements.lock
 	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \
 	  { $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/python -m pip install -qq uv; }
 	cp requirements.lock requirements.lock.part
@@ -132,7 +139,7 @@ wheel: $(READY)  ## build costbandits as a wheel, and play the README's example 
 
 # Numba keeps one compiled version of a file, so these keep theirs elsewhere. PYTHON has to be one that they exist for.
 # An older NumPy has other names for the features of a processor.
-lowest:  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
+lowest: writable  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
 	rm -rf $(BUILD)/lowest
 	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
 	env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" \
@@ -195,8 +202,16 @@ $(UNPUBLISHED): FORCE
 	@echo "There is no target $@. make help lists the commands; make $(BUILD)/<chapter>.done plays one of the" \
 	  "chapters $(NOTEBOOKS), make $(BUILD)/quick/<chapter>.done at a small scale." >&2; exit 1
 
+# Everything that is made is made in this folder, and so are the bytecode and the caches of what runs.
+.PHONY: writable
+writable:
+	@{ mkdir -p $(BUILD) && test -w $(BUILD) && test -w .; } 2>/dev/null || { echo "$(LOCKED)" >&2; exit 1; }
+
+LOCKED = Nothing can be written to $(CURDIR), where make puts what it makes: copy this folder to a place of your own, and \
+  run make there
+
 # .venv is brought in line with the lock. While that is under way a mark stands in it: killed, it is made anew.
-.venv/.ready: requirements.lock
+.venv/.ready: requirements.lock | writable
 	@command -v $(PYTHON) >/dev/null || { echo "$(NEEDED); there is no $(PYTHON). $(ADVICE)" >&2; exit 1; }
 	@$(PYTHON) $(RECENT) || \
 	  { echo "$(NEEDED); $(PYTHON) is $$($(PYTHON) --version 2>&1 | sed 's/Python //'). $(ADVICE)" >&2; exit 1; }

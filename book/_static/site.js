@@ -62,9 +62,17 @@ document.addEventListener("DOMContentLoaded", () => {
       if (each && each.tagName === "DETAILS") each.open = true;
     place.scrollIntoView();
   };
-  const root = document.documentElement;      // paper is light
-  addEventListener("beforeprint", () => { root.dataset.screen = root.dataset.theme; root.dataset.theme = "light"; });
-  addEventListener("afterprint", () => { root.dataset.theme = root.dataset.screen; });
+  const root = document.documentElement, unfolded = [];      // paper is light, and nobody can open an answer on it
+  addEventListener("beforeprint", () => {
+    root.dataset.screen = root.dataset.theme;
+    root.dataset.theme = "light";
+    unfolded.push(...document.querySelectorAll("details:not([open], .cell:not(.tag_solution) > *)"));
+    for (const each of unfolded) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    root.dataset.theme = root.dataset.screen;
+    for (const each of unfolded.splice(0)) each.open = false;
+  });
   addEventListener("hashchange", reach);
   if (location.hash) reach();
 });

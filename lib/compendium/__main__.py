@@ -27,7 +27,7 @@ from pathlib import Path
 from costbandits.checks import require
 from costbandits.studies.store import StoreError
 
-from . import cells, page, preparation, publication
+from . import cells, page, preparation, publication, settings
 from .lab import quieten
 from .terminal import Line, say, text_of
 
@@ -55,6 +55,7 @@ def run(job, among=()):
             say(f"{job.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
         output, executed, html = (scratch / name for name in ("output", f"{job.name}.ipynb", f"{job.name}.html"))
         output.mkdir()
+        settings.find_fonts()
         work = with_papermill(job.source, executed, {**job.parameters, "output": str(output)})
         notebook = Execution(work, scratch, job.source.parent).watched(line, job.cells)
         line.show("writing HTML", topic="HTML")
@@ -99,11 +100,11 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
     """Execute a committed notebook in place with the defaults of its parameters; whether that changed it.
 
     What differs between machines and moments is left out, so that the same results make the same bytes. Failed says if
-    a cell fails or writes to stderr, and ends with the consequence.
+    a cell fails, shows an error or writes to stderr, and ends with the consequence.
     """
     import nbformat
 
-    from .execution import Execution, as_it_is
+    from .execution import Execution, as_it_is, shown
     root = Path(root).resolve()
     path = root / "notebooks" / f"{name}.ipynb"
     notebook = preparation.read(root, name)
@@ -112,11 +113,11 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
             cell.outputs, cell.execution_count = [], None
     line = Line(f"{name} (in place)")
     with _scratch(root / build / "refresh", name) as scratch, _told(name, consequence):
+        settings.find_fonts()
         Execution(as_it_is(notebook), scratch, path.parent).watched(line, len(notebook.cells))
         shutil.rmtree(scratch)
-        for number, cell in enumerate(notebook.cells, 1):
-            for output in cell.get("outputs", []):
-                require(output.get("name") != "stderr", f"cell {number}, stderr", output.get("text"), "must stay empty")
+        for where, output in shown(notebook):
+            require(output.get("name") != "stderr", f"{where}, stderr", output.get("text"), "must stay empty")
     quieten(notebook)
     for cell in notebook.cells:
         _as_published(cell, root / "figures" / name)
@@ -143,7 +144,7 @@ def _scratch(home, name):
     # A folder for each notebook: whatever two names begin or end with, their files do not meet.
     stage = home / "stage" / name
     stage.mkdir(parents=True, exist_ok=True)
-    with open(stage / "lock", "w") as lock:
+    with open(stage / "lock", "wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -182,14 +183,9 @@ def _ignore_signals():
         signal.signal(number, signal.SIG_IGN)
 
 
-def _isolate(build):
-    """Keep the user's own start-up files out of the kernels, and the kernels' files out of the user's home."""
-    os.environ["IPYTHONDIR"] = str(Path(build).resolve() / "ipython")
-    os.environ["JUPYTER_RUNTIME_DIR"] = str(Path(build).resolve() / "jupyter")
-
-
 def main(arguments=None):
     """The command; its exit status: 0, 1 for a failed notebook, 2 for bad input, 130 when interrupted."""
+    settings.begin()
     parser = argparse.ArgumentParser(prog="python -m compendium", description=__doc__.partition("\n")[0])
     parser.add_argument("--build", default="build", help="folder for everything that is not committed")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -233,12 +229,12 @@ def _obey(options):
     if options.command == "run":
         job = preparation.prepare(".", options.notebook, options.profile, options.build)
         require(not options.among or job.name in options.among, "--among", options.among, f"must have {job.name!r}")
-        _isolate(options.build)
+        settings.isolate(options.build)
         say(run(job, options.among), sys.stdout)
         if options.done:
             _stamp(Path(options.done), began)
         return
-    _isolate(options.build)
+    settings.isolate(options.build)
     if options.command == "new":
         from . import new
         new.check(".", options.name, options.title)

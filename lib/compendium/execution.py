@@ -29,6 +29,7 @@ TRACEBACK = 20    # lines of a failed cell's traceback to show
 # Seconds that a cell's outputs may come after its end; on a busy machine a few are not enough. Later is an error: the
 # notebook would be saved without them.
 LATE = {"iopub_timeout": 120, "raise_on_iopub_timeout": True}
+WIDGETS = "application/vnd.jupyter.widget-state+json"
 
 
 class NotebookFailed(Exception):
@@ -50,7 +51,7 @@ class Kernel(AsyncKernelManager):
     async def start_kernel(self, **options):
         if self._cancelled:
             raise DeadKernelError("interrupted")
-        with open(self._log_path, "w") as log:
+        with open(self._log_path, "wb") as log:
             await self._async_start_kernel(cwd=self._cwd, stdout=log, stderr=log,
                                            env={**os.environ, **self._environment}, **options)
         if self._cancelled:      # while it was being started
@@ -65,21 +66,26 @@ class Kernel(AsyncKernelManager):
 
 
 class Execution:
-    """Execute a notebook: `work(kernel, on_cell)`, which calls `on_cell` at each cell, returns it executed.
+    """Execute a notebook: `work(kernel, **hooks)`, which calls these hooks of nbclient, returns it executed.
 
-    The kernel works in `cwd`; its log and progress messages are left in `scratch`.
+    The kernel works in `cwd`; its log and progress messages are left in `scratch`. A notebook that shows an error has
+    failed, also where its cells have gone on.
     """
 
     def __init__(self, work, scratch, cwd):
         self._work, self._log = work, scratch / "kernel.log"
         self.cell, self._result, self._error, self._ended = 0, None, None, threading.Event()
+        self._reply = {}        # the kernel's, to the last cell
         self.watcher = Watcher(scratch / "progress.jsonl")
         # The debugger's warning about frozen modules would be the only line of most logs.
         self._kernel = Kernel(cwd, self._log, {VARIABLE: str(self.watcher.path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
 
     def _run(self):
         try:
-            self._result = self._work(self._kernel, self._at_cell)
+            self._result = self._work(self._kernel, on_cell_start=self._at_cell, on_cell_executed=self._after_cell)
+            for where, output in shown(self._result):      # papermill takes an exit in the middle for the end
+                if output["output_type"] == "error":
+                    raise NotebookFailed(f"{where} shows an error:\n{_tail(output['traceback'])}")
         except BaseException as error:
             self._error = error
         finally:
@@ -89,6 +95,13 @@ class Execution:
 
     def _at_cell(self, cell, cell_index):
         self.cell = cell_index + 1
+
+    def _after_cell(self, cell, cell_index, execute_reply):
+        """End the run at a cell with an error, though it has succeeded: an object may raise when it is displayed."""
+        self._reply = execute_reply["content"]
+        for output in cell.outputs:
+            if output.output_type == "error":
+                raise CellExecutionError.from_cell_and_msg(cell, output)
 
     def watched(self, line, cells):
         """Run to the end, saying on the progress line how far it is; the executed notebook.
@@ -114,13 +127,26 @@ class Execution:
     def _explained(self):
         error = self._error
         if isinstance(error, PapermillExecutionError):
-            return NotebookFailed(f"cell {self.cell} failed, In [{error.exec_count}]:\n{_tail(error.traceback)}")
+            told = error.traceback or [f"{self._reply.get('ename')}: {self._reply.get('evalue')}"]     # of a magic
+            return NotebookFailed(f"cell {self.cell} failed, In [{error.exec_count}]:\n{_tail(told)}")
         if isinstance(error, CellExecutionError):
             return NotebookFailed(f"cell {self.cell} failed:\n{_tail([error.traceback])}")
         if isinstance(error, DeadKernelError) or "ernel died" in str(error):
             where = f"in cell {self.cell}" if self.cell else "before the first cell"
-            return NotebookFailed(f"the kernel died {where}; out of memory?\n{_tail([self._log.read_text()])}".strip())
+            return NotebookFailed(f"the kernel died {where}; out of memory?\n{_tail([_text(self._log)])}".strip())
         return error
+
+
+def shown(notebook):
+    """The outputs of an executed notebook, each behind the words that name its cell; and those that widgets hold."""
+    yield from ((f"cell {number}", output) for number, cell in enumerate(notebook.cells, 1)
+                for output in cell.get("outputs", []))
+    widgets = notebook.metadata.get("widgets", {}).get(WIDGETS, {}).get("state", {})
+    yield from (("a widget", output) for widget in widgets.values() for output in widget["state"].get("outputs", []))
+
+
+def _text(log):
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def _tail(traceback):
@@ -133,14 +159,14 @@ def with_papermill(source, target, parameters):
     def escaped(path):
         return str(path).replace("{", "{{").replace("}", "}}")     # papermill formats paths
 
-    return lambda kernel, on_cell: papermill.execute_notebook(
+    return lambda kernel, **hooks: papermill.execute_notebook(
         escaped(source), escaped(target), parameters, kernel_name="python3", language="python", progress_bar=False,
-        request_save_on_cell_execute=False, km=kernel, on_cell_start=on_cell, coalesce_streams=True, **LATE)
+        request_save_on_cell_execute=False, km=kernel, coalesce_streams=True, **hooks, **LATE)
 
 
 def as_it_is(notebook):
     """Work for an `Execution`: the notebook object with the defaults of its parameters, without times of execution."""
-    return lambda kernel, on_cell: NotebookClient(notebook, km=kernel, kernel_name="python3", record_timing=False,
-                                                  coalesce_streams=True, on_cell_start=on_cell, **LATE).execute()
+    return lambda kernel, **hooks: NotebookClient(notebook, km=kernel, kernel_name="python3", record_timing=False,
+                                                  coalesce_streams=True, **hooks, **LATE).execute()
 
 

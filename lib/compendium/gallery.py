@@ -22,6 +22,8 @@ from .publication import STANDIN
 
 def house_style():
     """Switch a notebook to the house style: figures with small images, tables with readable numbers."""
+    mpl.rcdefaults()        # whatever a matplotlibrc says that was read
+    mpl.rcParams["figure.max_open_warning"] = mpl.rcParamsDefault["figure.max_open_warning"]      # is none of them
     figures.use()
     pd.set_option("display.float_format", number, "display.html.border", 0, "display.max_colwidth", None,
                   "display.width", 150, "display.max_columns", 20, "display.max_rows", 100)

@@ -4,23 +4,24 @@
 imported here, for JupyterLab waits for it.
 """
 
+from copy import deepcopy
 from pathlib import PurePosixPath
 
 METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"}}
-VOLATILE = ("papermill", "widgets")
+            # As `jupyter nbconvert --to script` asks for it; not the version, which differs between machines.
+            "language_info": {"file_extension": ".py", "name": "python", "nbconvert_exporter": "python"}}
+KEPT = ("alt", "mystnb", "tags")      # of a cell's metadata: whatever else an editor adds is its own affair
 # Tag -> what JupyterLab folds of such a cell until the reader opens it.
 FOLDED = {"hide-input": {"source_hidden": True}, "solution": {"source_hidden": True, "outputs_hidden": True}}
 
 
 def quieten(notebook):
     """Bring the metadata of a notebook (version 4), in place, into the form in which notebooks are committed."""
-    for name in VOLATILE:
-        notebook["metadata"].pop(name, None)
-    notebook["metadata"].update(METADATA)
+    for metadata, kept in ((notebook["metadata"], ()), *((cell["metadata"], KEPT) for cell in notebook["cells"])):
+        for name in [name for name in metadata if name not in kept]:
+            del metadata[name]
+    notebook["metadata"].update(deepcopy(METADATA))
     for cell in notebook["cells"]:
-        cell["metadata"].pop("execution", None)      # when it ran
-        cell["metadata"].pop("jupyter", None)        # what a reader has opened
         for tag in cell["metadata"].get("tags", []):
             if tag in FOLDED:
                 cell["metadata"]["jupyter"] = dict(FOLDED[tag])

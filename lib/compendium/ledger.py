@@ -5,20 +5,20 @@ reading. A verdict compares the statistic's interval with that region: inside, t
 contradicted; across the border, it is undecided.
 """
 
+import numbers
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from costbandits.analysis.statistics import Interval
 from costbandits.checks import count, require
 
 from . import cells
+from .yaml12 import read_yaml
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 UNTESTABLE = "cannot be tested"
@@ -65,10 +65,10 @@ class Claim:
     def __post_init__(self):
         others, repairs = self.others, self.repairs
         try:
-            low, high = map(float, self.region)
+            low, high = (float(end) if _is_number(end) else np.nan for end in self.region)
         except (TypeError, ValueError):
             low, high = np.nan, np.nan
-        require(low <= high, f"region of claim {self.id}", self.region, "must be [low, high]")
+        require(low <= high, f"region of claim {self.id}", self.region, "must be [low, high], two numbers")
         object.__setattr__(self, "region", (low, high))
         require(isinstance(others, dict) and "primary" not in others, f"others of claim {self.id}", others,
                 "must be other readings by their names, none of them 'primary'")
@@ -89,29 +89,8 @@ class Claim:
         return max((interval.needed(n, end) for end in crossed), default=0.0)
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is there twice; YAML's own would keep the last and say nothing."""
-
-    def construct_mapping(self, node, deep=False):
-        keys = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                require(key.value not in keys, f"line {key.start_mark.line + 1}, key", key.value, "is there twice")
-                keys.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def read_yaml(path: str | os.PathLike, name: str | None = None) -> object:
-    """What a file of YAML says; ValueError, with its `name`, if it is no YAML or UTF-8 or has a key twice."""
-    name = name or str(path)
-    try:
-        return yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name}: not UTF-8 ({error.reason} at byte {error.start})") from error
-    except yaml.YAMLError as error:
-        raise ValueError(f"{name}: not YAML ({' '.join(str(error).split())})") from error
-    except ValueError as error:     # a key twice, an impossible date
-        raise ValueError(f"{name}, {error}") from error
+def _is_number(thing):
+    return isinstance(thing, numbers.Real) and not isinstance(thing, bool)
 
 
 def load(path: str | os.PathLike) -> dict[str, Claim]:
@@ -120,8 +99,7 @@ def load(path: str | os.PathLike) -> dict[str, Claim]:
     ValueError says if a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
     """
     raw = read_yaml(path)
-    require(isinstance(raw, dict) and all(isinstance(id, str) for id in raw), str(path), raw,
-            "must be claims by their ids")
+    require(isinstance(raw, dict), str(path), raw, "must be claims by their ids")
     return {id: _claim(id, entry) for id, entry in raw.items()}
 
 
@@ -129,6 +107,10 @@ def _claim(id, entry):
     require(isinstance(entry, dict) and KEYS <= set(entry) <= KEYS | OPTIONAL, f"claim {id}", entry,
             f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
     ours, history, check = entry.get("ours", False), entry.get("history") or [], entry.get("second_check")
+    others = entry.get("others") or {}
+    texts = {**{key: entry[key] for key in sorted(KEYS - {"region"})}, **(others if isinstance(others, dict) else {})}
+    for key, text in texts.items():     # 3.10 would be shown as 3.1
+        require(isinstance(text, str), f"{key} of claim {id}", text, "must be a text: write it in quotes")
     require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
     require(isinstance(history, list) and all(isinstance(told, str) for told in history), f"history of claim {id}",
             history, "must be a list of sentences")
@@ -137,7 +119,7 @@ def _claim(id, entry):
                 and isinstance(check["where"], str) and check["where"], f"second_check of claim {id}", check,
                 f"must have a kind, one of {CHECKS}, and say where")
         check = check["kind"], check["where"]
-    return Claim(id, **{**entry, "others": entry.get("others") or {}, "repairs": entry.get("repairs") or (),
+    return Claim(id, **{**entry, "others": others, "repairs": entry.get("repairs") or (),
                         "history": tuple(history), "second_check": check})
 
 

@@ -44,6 +44,7 @@ def check(root, name, title):
     """Refuse a name that cannot be that of a module, or that anything in the project has, and an empty title."""
     root = Path(root)
     require(title.strip(), "title", title, "must say what the chapter asks")
+    require(" ".join(title.split()).isprintable(), "title", title, "must be a line of text, in UTF-8")
     require(re.fullmatch("[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name), "name", name,
             "must be lower-case letters, digits and _, like my_paper, and no keyword of Python")
     places = [place.format(name=name) for place in (NOTEBOOK, *FILES.values(), *TAKEN)]

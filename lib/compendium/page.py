@@ -11,7 +11,7 @@ PACKAGES = ("fontTools.subset", "math_core", "nbconvert.exporters.html", "nbconv
 
 # The usual template leaves out the alternative text of pictures, and loads scripts from elsewhere.
 HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
-{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js -%}<script>{{ resources.script }}</script>{%- endblock -%}
 {%- block html_head_js_mathjax -%}<style>{{ resources.mathematics }}</style>{%- endblock -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock -%}
 {%- block data_png scoped -%}
@@ -21,7 +21,7 @@ HTML_TEMPLATE = """{%- extends 'index.html.j2' -%}
 {%- block input_group -%}
 {%- set name = cell.metadata.get('tags', []) | folded -%}
 {%- if name and 'solution' not in cell.metadata.tags -%}
-<details><summary>{{ name }}</summary>{{ super() }}</details>
+<details class="code"><summary>{{ name }}</summary>{{ super() }}</details>
 {%- else -%}{{ super() }}{%- endif -%}
 {%- endblock -%}
 {%- block codecell -%}
@@ -36,6 +36,17 @@ main { max-width: 62rem; margin: auto; }
 .jp-RenderedMarkdown blockquote { border: 1px solid #bbb; border-left: 4px solid #0072b2; background: #f4f8fb;
   margin: 1em 0; padding: .6em 1em; }
 summary { color: #555; cursor: pointer; }
+@media print { details:not(.code)::details-content { content-visibility: visible; } }
+"""
+
+# Nobody can open an answer on paper. Code that is folded stays so, unless the reader has opened it.
+SCRIPT = """
+const unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded.push(...document.querySelectorAll("details:not([open], .code)"));
+  for (const each of unfolded) each.open = true;
+});
+addEventListener("afterprint", () => { for (const each of unfolded.splice(0)) each.open = false; });
 """
 
 
@@ -83,5 +94,6 @@ def html(notebook, job):
     exporter.register_filter("markdown2html", markdown)
     exporter.register_filter("folded", folded)
     exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
-    resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}, "mathematics": style() + STYLE}
+    resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}, "mathematics": style() + STYLE,
+                 "script": SCRIPT}
     return exporter.from_notebook_node(notebook, resources)[0]

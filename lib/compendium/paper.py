@@ -14,14 +14,14 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from costbandits.checks import require
 
-from . import check, ledger, outcome, publication
+from . import check, ledger, outcome, publication, settings
 from .project import claims as claims_of
 from .terminal import text_of
 from .typography import typeset
+from .yaml12 import parse
 
 PAPER, BENCHMARKS, LEDGER = "paper/paper.md", "benchmarks/BENCHMARKS.txt", "figures/ledger.csv"
 NUMBER = re.compile(r"[^\s|]+(?=<!-- (\w+) -->)")
@@ -96,7 +96,7 @@ def compared(table):
 def head(text):
     """The metadata of the paper, and its body."""
     _, metadata, body = re.split(r"^---\n", text, maxsplit=2, flags=re.MULTILINE)
-    return yaml.safe_load(metadata), body
+    return parse(metadata, PAPER), body
 
 
 def page(text):
@@ -121,7 +121,8 @@ def build(root, folder):
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
         shutil.copy(root / "paper" / picture, source)
     (source / "paper.md").write_text(re.sub(r"(!\[[^\]]*\]\()[^)]*/", r"\1", page(text)), encoding="utf-8")
-    (source / "conf.py").write_text("".join(f"{key} = {value!r}\n" for key, value in SETTINGS.items()))
+    (source / "conf.py").write_text("".join(f"{key} = {value!r}\n" for key, value in SETTINGS.items()),
+                                  encoding="utf-8")
     if build_main(["-b", "html", "-W", "--keep-going", "-q", str(source), str(folder)]):
         return ["Sphinx has warnings"]
     return check.faults(folder)
@@ -129,6 +130,7 @@ def build(root, folder):
 
 def main(arguments=None):
     """The command; its exit status: 0, 1 if the page has a fault, 2 if an input is wrong."""
+    settings.begin()
     parser = argparse.ArgumentParser(prog="python -m compendium.paper", description=__doc__.partition("\n")[0])
     parser.add_argument("--build", default="build", help="folder for everything that is not committed")
     folder = Path(parser.parse_args(arguments).build) / "paper"

@@ -8,7 +8,6 @@ import math
 import numbers
 import os
 import platform
-import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,13 @@ from costbandits.environments import ads
 from costbandits.studies.keys import RESULTS
 from costbandits.studies.store import Store
 
-from . import cells, ledger, publication
+from . import cells, publication
 from .project import DEEP, PUBLISHED
+from .yaml12 import read_yaml
 
 FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets
 WORKERS = ("n_jobs", "backend")               # decide how long it takes, and no result
+EXACT = 2**53                                 # below it every whole number is a floating-point number
 PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "scipy")
 
 
@@ -103,7 +104,7 @@ def check(root, name, values):
     all values are allowed. Others than parameters may be among the values.
     """
     file = Path(root) / "params" / PUBLISHED / f"{name}.yaml"
-    known = (ledger.read_yaml(file) or {}) if file.exists() else {}
+    known = (read_yaml(file) or {}) if file.exists() else {}
     for key in known.keys() & values.keys() - {"seed"}:        # any will do, and the first study looks at it
         require(_fits(values[key], known[key]), key, values[key], _allowed(values[key], known[key]))
 
@@ -125,17 +126,34 @@ def _given(root, name, profile, defaults):
     profiles = sorted(path.parent.name for path in (root / "params").glob(f"*/{name}.yaml"))
     require(profile in profiles, "profile", profile, f"must be one of {profiles} (params/*/{name}.yaml)")
     file = f"params/{profile}/{name}.yaml"
-    given = ledger.read_yaml(root / file, file) or {}
+    given = read_yaml(root / file, file) or {}
     require(isinstance(given, dict), file, given, "must map names of parameters to values")
     allowed = sorted(set(defaults) - set(FROM_RUN))
     for key, value in given.items():
         near = "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(str(key), allowed, 1))
         require(key in allowed, f"{file}, parameter", key, f"must be one of {allowed}{near}")
-        require(_fits(value, defaults[key]), f"{file}, {key}", value, _allowed(value, defaults[key]))
+        given[key] = _meant(value, defaults[key])
+        require(_fits(given[key], defaults[key]), f"{file}, {key}", value, _allowed(value, defaults[key]))
     if "profile" in defaults:
         given.setdefault("profile", profile)
         require(given["profile"] == profile, f"{file}, profile", given["profile"], f"must be {profile!r}")
     return given
+
+
+def _meant(value, default):
+    """A value from YAML, in which 1e3 and 1.0e+3 are whole numbers where the default is one."""
+    if isinstance(value, list) and isinstance(default, list | tuple):
+        return [_as_any(each, default) for each in value]
+    if isinstance(value, dict) and isinstance(default, dict):
+        return {key: _as_any(each, default.values()) for key, each in value.items()}
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < EXACT
+    return int(value) if whole and isinstance(default, int) else value
+
+
+def _as_any(value, defaults):
+    if any(_fits(value, default) for default in defaults):
+        return value
+    return next((meant for default in defaults if _fits(meant := _meant(value, default), default)), value)
 
 
 def _fits(value, default):
@@ -161,8 +179,10 @@ def _all_fit(values, defaults):
 
 
 def _allowed(value, default):
-    if isinstance(default, bool | str):
-        text = "must be True or False" if isinstance(default, bool) else "must be a text"
+    if isinstance(default, bool):
+        text = "must be True or False" + "; write true or false" * isinstance(value, str)
+    elif isinstance(default, str):
+        text = "must be a text" + "; write it in quotes" * (value is not None)
     elif isinstance(default, numbers.Real):
         text = f"must be a {'whole' if isinstance(default, int) else 'finite'} number"
         text += ", above 0" if default > 0 else ", 0 or more" if default == 0 else ""
@@ -170,8 +190,11 @@ def _allowed(value, default):
     else:
         text = f"must be a {'dict' if isinstance(default, dict) else 'list'} with values like those of {default!r}"
         text += ", not empty" * bool(default)
-    if isinstance(value, str) and re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", value):
-        return f"{text}; this is a text to YAML, write 1.0e-4 and 1.0e+5, not 1e-4 and 1e5"
+    values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
+    if not isinstance(default, bool | str) and (texts := [each for each in values if isinstance(each, str)]):
+        text += f"; {texts[0]!r} is a text in YAML 1.2, numbers are written as 1000, 0.5, 1e3 or 1.5e-4"
+    if any(isinstance(each, float) and abs(each) >= EXACT and each.is_integer() for each in values):
+        text += "; write a whole number of this size with all of its digits"
     return text
 
 

@@ -76,7 +76,7 @@ def complete(folder):
         return False
     try:
         _sync(folder)
-        journal = json.loads((folder / JOURNAL).read_text())
+        journal = json.loads((folder / JOURNAL).read_text(encoding="utf-8"))
         for name in journal["rename"]:
             if _part(folder / name).exists():     # else renamed before the interruption
                 os.replace(_part(folder / name), folder / name)
@@ -93,7 +93,7 @@ def manifest(folder):
     """What the manifest of `folder` says: files (name -> sha256, run) and runs; both empty if there is none."""
     path = Path(folder) / MANIFEST
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
         owners = {entry["run"] for entry in found["files"].values()}
         require(owners == set(found["runs"]), "runs", sorted(found["runs"]), f"must be {sorted(owners)}")
         return found

@@ -20,7 +20,7 @@ from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 from costbandits.studies.keys import RESULTS
 
-from . import cells, ledger, paper, publication
+from . import cells, ledger, paper, publication, settings
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
 from .project import DEEP, chapters, heading
 from .project import claims as claims_of
@@ -281,6 +281,7 @@ def stale(root, texts):
 
 def main(arguments=None):
     """The command; its exit status: 0, 2 if the inputs are wrong."""
+    settings.begin()
     parser = argparse.ArgumentParser(prog="python -m compendium.report", description=__doc__.partition("\n")[0])
     parser.parse_args(arguments)
     try:

@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -271,6 +272,44 @@ def test_refreshing_refuses_stderr_and_leaves_the_notebook_alone(outcomes):
     assert b"execution_count\": 3" in run.notebook and b"careful" not in run.notebook.split(b'fault == \\"stderr')[0]
 
 
+SHOWN = [
+    ("class A:\n    def _repr_latex_(self):\n        raise KeyError('tex')\ndisplay(A())", "cell 2 failed", "'tex'"),
+    ("class A:\n    def __repr__(self):\n        return 7\n[A()]", "cell 2 failed", "returned non-string"),
+    ("try:\n    [][1]\nexcept IndexError:\n    get_ipython().showtraceback()", "cell 2 failed", "IndexError"),
+    ("import ipywidgets\nwith ipywidgets.Output():\n    float('x')", "a widget shows an error", "could not convert"),
+    ("raise SystemExit", "cell 2", "SystemExit"), ("%nothing", "cell 2 failed", "%nothing` not found")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("source", "where", "why"), SHOWN)
+def test_a_notebook_that_shows_an_error_has_failed_though_its_cells_go_on(tmp_path, source, where, why):
+    """Refreshing it changes no byte, and a run of it publishes nothing."""
+    folder = make_project(tmp_path)
+    path = folder / "notebooks/toy.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells = [notebook.cells[1], new_code_cell(source), new_code_cell("open('../on', 'w').close()")]
+    nbformat.write(notebook, path)
+    before = path.read_bytes()
+    with pytest.raises(command.Failed, match=f"(?s){where}.*{re.escape(why)}.*The notebook stays as it is"):
+        command.refresh(folder, "toy")
+    assert path.read_bytes() == before and (folder / "on").exists() == ("widget" in where)
+    played = where.replace("2", "3")        # behind the parameters that papermill has put in
+    with command._interruptible(), pytest.raises(command.Failed, match=f"(?s){played}.*{re.escape(why)}"):
+        command.run(preparation.prepare(folder, "toy", "paper"))
+    assert not (folder / "figures").exists() and list(folder.glob("build/stage/toy/run-*/toy.ipynb"))
+
+
+def test_what_a_widget_writes_to_stderr_is_found():
+    """A widget keeps what is written while it is open, and no cell has it."""
+    hidden = {"a": {"state": {"outputs": [{"output_type": "stream", "name": "stderr", "text": "careful"}]}},
+              "b": {"state": {"value": 3}}}
+    notebook = new_notebook(cells=[new_markdown_cell("x"), new_code_cell(outputs=[new_output("stream", text="1")])])
+    assert [where for where, _ in execution.shown(notebook)] == ["cell 2"]
+    notebook.metadata["widgets"] = {execution.WIDGETS: {"state": hidden}}
+    assert [(where, output["text"]) for where, output in execution.shown(notebook)] == [
+        ("cell 2", "1"), ("a widget", "careful")]
+
+
 class Gone:
     """No kernel at all."""
 
@@ -288,8 +327,8 @@ class Gone:
     (CellExecutionError("Traceback\nZeroDivisionError: float", "ZeroDivisionError", "float"), execution.NotebookFailed,
      "cell 3 failed:\nTraceback\nZeroDivisionError: float"), (OSError(28, "No space left"), OSError, "No space left")])
 def test_what_ends_an_execution_is_said_with_its_cell(tmp_path, monkeypatch, error, type, said):
-    def work(kernel, on_cell):
-        on_cell("a cell", 2)
+    def work(kernel, on_cell_start, on_cell_executed):
+        on_cell_start("a cell", 2)
         raise error
 
     monkeypatch.setattr(execution, "Kernel", Gone)
@@ -461,7 +500,7 @@ def test_an_interrupt_kills_the_kernel_once_and_waits_for_what_is_left(tmp_path,
     kills, killed, ended = [], threading.Event(), threading.Event()
     monkeypatch.setattr(execution.Kernel, "kill", lambda self: (kills.append(1), killed.set()))
 
-    def work(kernel, on_cell):
+    def work(kernel, **hooks):
         killed.wait(30)
         time.sleep(0.3)
         ended.set()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+from nbconvert.exporters import get_exporter
 
 from compendium import lab
 
@@ -15,8 +16,17 @@ ROOT = Path(__file__).resolve().parents[2]
 HOOK = "compendium.lab.before_saving"
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 OTHER = {"kernelspec": {"display_name": "Mine", "language": "python", "name": "mine"},
-         "language_info": {"name": "python", "version": "3.99.0", "file_extension": ".py"},
-         "widgets": {"application/vnd.jupyter.widget-state+json": {"state": {}, "version_major": 2}}}
+         "language_info": {"name": "python", "version": "3.99.0", "file_extension": ".py", "mimetype": "text/x-python",
+                           "codemirror_mode": {"name": "ipython", "version": 3}},
+         "widgets": {"application/vnd.jupyter.widget-state+json": {"state": {}, "version_major": 2}},
+         # Visual Studio Code, Colab, nbextensions, and an editor that nobody has written yet
+         "vscode": {"interpreter": {"hash": "31f2"}}, "colab": {"provenance": [], "toc_visible": True},
+         "accelerator": "GPU", "toc": {"toc_window_display": True}, "varInspector": {"cols": {"lenName": 16}},
+         "hide_input": False, "some_editor": {"opened": "2031-05-01"}}
+OTHERS = {"trusted": True, "execution": {"iopub.execute_input": "2026-01-01T00:00:00Z"}, "collapsed": True,
+          "ExecuteTime": {"end_time": "2026-01-01T00:00:00", "start_time": "2026-01-01"}, "scrolled": False,
+          "vscode": {"languageId": "python"}, "colab": {"base_uri": "https://localhost:8080/"}, "outputId": "f00",
+          "pycharm": {"name": "#%%"}, "papermill": {"duration": 1.0}, "some_editor": [1]}
 
 
 def saved_by_lab(folder, path):
@@ -26,7 +36,7 @@ def saved_by_lab(folder, path):
     model["content"] = json.loads(json.dumps(model["content"]))
     model["content"]["metadata"].update(OTHER)
     for cell in model["content"]["cells"]:
-        cell["metadata"] |= {"trusted": True, "execution": {"iopub.execute_input": "2026-01-01T00:00:00Z"}}
+        cell["metadata"] |= OTHERS
     asyncio.run(manager.save({key: model[key] for key in ("type", "format", "content")}, path))
     return (folder / path).read_bytes()
 
@@ -37,6 +47,14 @@ def test_a_committed_notebook_that_is_saved_as_it_is_keeps_every_byte(tmp_path, 
     path = Path(shutil.copy(ROOT / f"notebooks/{name}.ipynb", tmp_path / "notebooks"))
     before = path.read_bytes()
     assert saved_by_lab(tmp_path, f"notebooks/{name}.ipynb") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_committed_notebook_is_a_program_to_nbconvert(name):
+    script, about = get_exporter("script")().from_filename(str(ROOT / f"notebooks/{name}.ipynb"))
+    assert about["output_extension"] == ".py"
+    compile(script, name, "exec")
 
 
 def test_a_notebook_of_the_reader_s_elsewhere_is_left_alone(tmp_path):

@@ -191,6 +191,11 @@ def test_unknown_claims_and_readings(claims, id, reading, message):
         ledger.Ledger(claims, "paper").judge(id, "", Interval(1, 1, 1), 1, reading)
 
 
+def test_the_ends_of_a_region_are_numbers_of_yaml_1_2(tmp_path):
+    (tmp_path / "c.yaml").write_text(TEXT.replace("[0.8, 1.25]", "[-.inf, 2e1]").replace("[0.0, 1.0]", "[010, 0o20]"))
+    assert [claim.region for claim in ledger.load(tmp_path / "c.yaml").values()] == [(10, 16), (-np.inf, 20)]
+
+
 def test_history_and_second_check_are_read(tmp_path):
     (tmp_path / "c.yaml").write_text(TEXT + "  history: [a, b]\n  second_check: {kind: none, where: a sum by hand}\n")
     first, second = ledger.load(tmp_path / "c.yaml").values()
@@ -207,7 +212,7 @@ def test_bad_claims(tmp_path, damage):
 
 @pytest.mark.parametrize(("text", "message"), [
     (TEXT + TEXT, r"line \d+, key = 'X1': is there twice"), ("", r"c\.yaml = None: must be claims"),
-    ("- X1", "must be claims by their ids"), ("1: {}", "must be claims by their ids"),
+    ("- X1", "must be claims by their ids"), ("1: {}", "line 1, key = 1: must be a text"),
     (TEXT.replace("place: section 2", "place: section 2\n  place: section 3"), "key = 'place': is there twice"),
     (TEXT + "  repairs: [median]\n", r"repairs of claim X2 = \['median'\]: must be some of \[\]"),
     (TEXT + "  repairs: median\n", "repairs of claim X2 = 'median': must be some of"),
@@ -217,7 +222,13 @@ def test_bad_claims(tmp_path, damage):
       for check in ("none", "{kind: none}", "{kind: proof, where: here}", "{kind: none, where: 3}",
                     "{kind: none, where: ''}")),
     *((TEXT.replace("[0.8, 1.25]", ends), r"region of claim X2 = .*must be \[low, high\]")
-      for ends in ("[0, 1, 2]", "[0]", "3", "null", "[a, b]", "[null, 1]", "[.nan, 1]"))])
+      for ends in ("[0, 1, 2]", "[0]", "3", "null", "[a, b]", "[null, 1]", "[.nan, 1]", "[no, yes]", "[false, true]",
+                   "[0:30, 1:30]", "[0, 1_000]", "[0, '1']")),
+    (TEXT.replace("section 2", "3.10"), "place of claim X2 = 3.1: must be a text: write it in quotes"),
+    (TEXT.replace("claim: they are comparable", "claim: true"), "claim of claim X2 = True: must be a text"),
+    (TEXT.replace("medians", "050"), "median of claim X1 = 50: must be a text"),
+    (TEXT.replace("median:", "1e1:"), "line 9, key = 10.0: must be a text: write it in quotes"),
+    (TEXT + "  ours: yes\n", "ours of claim X2 = 'yes': must be true or false")])
 def test_claims_that_are_no_claims(tmp_path, text, message):
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(ValueError, match=message):
@@ -270,7 +281,7 @@ def test_notes_of_committed_rows(path):
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"X1: [", "not YAML"), (b"X1: \xe4", "not UTF-8"),
-                                               (b"X1: 2024-13-45", "month must be")])
+                                               (b"X1: " + b"9" * 5000, "Exceeds the limit")])
 def test_a_broken_file_of_claims_is_named(tmp_path, content, said):
     (tmp_path / "claims.yaml").write_bytes(content)
     with pytest.raises(ValueError, match=rf"claims\.yaml.*{said}"):

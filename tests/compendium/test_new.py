@@ -52,6 +52,15 @@ def test_a_bad_name_is_refused_in_one_line_and_nothing_written(empty, capsys, na
     assert said in line and everything(empty) == before and not (empty / "build").exists()
 
 
+@pytest.mark.parametrize("title", ["M\udce4rz", "a\x00b", "a\x1b[1mb"])
+def test_a_title_in_another_encoding_is_refused(empty, capsys, title):
+    """As Python has what a terminal in Latin-1 or EUC-JP has sent."""
+    before = everything(empty)
+    assert command.main(["new", NAME, "--title", title]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "must be a line of text, in UTF-8" in line and everything(empty) == before
+
+
 def test_an_empty_title_is_refused(empty, capsys):
     before = everything(empty)
     assert command.main(["new", NAME, "--title", " "]) == 2

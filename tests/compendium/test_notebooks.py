@@ -5,6 +5,7 @@ import io
 import re
 import symtable
 import tokenize
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -12,7 +13,7 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from compendium import preparation, project, sections
+from compendium import lab, preparation, project, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -107,6 +108,17 @@ def names_no_place_on_a_machine(notebook):
     yield from re.findall(r"(?<![\w.:/])/(?:home|root|tmp|Users|work|mnt)/[^\s\"']*", text)
 
 
+def has_the_metadata_that_is_kept(notebook):
+    """What editors and kernels write besides changes with each of them."""
+    kept = deepcopy(notebook)
+    lab.quieten(kept)
+    for where, there, right in [("the notebook", notebook.metadata, kept.metadata), *(
+            (f"cell {number}", cell.metadata, other.metadata)
+            for number, (cell, other) in enumerate(zip(notebook.cells, kept.cells, strict=True), 1))]:
+        if there != right:
+            yield f"{where} has the metadata {there}, not {right}: make refresh"
+
+
 def refers_to_sections_that_it_has(notebook):
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     have = sections.numbers(texts)
@@ -164,8 +176,9 @@ def has_solutions_that_hide_themselves(notebook):
 
 GUARDS = [is_valid, has_literal_parameters_with_comments, is_executed, is_executed_from_top_to_bottom, has_no_error,
           has_no_stderr, has_short_cells, has_short_lines, hides_no_result_by_semicolon, has_alternative_texts,
-          names_no_place_on_a_machine, refers_to_sections_that_it_has, numbers_its_sections_without_gaps,
-          has_sliders_that_work, has_solutions_after_what_it_files, has_solutions_that_hide_themselves]
+          names_no_place_on_a_machine, has_the_metadata_that_is_kept, refers_to_sections_that_it_has,
+          numbers_its_sections_without_gaps, has_sliders_that_work, has_solutions_after_what_it_files,
+          has_solutions_that_hide_themselves]
 
 
 def wrong_profiles(defaults, quick, paper):
@@ -206,7 +219,7 @@ def test_the_profiles_of_a_committed_notebook(path):
 @pytest.fixture
 def good():
     picture = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
-    return new_notebook(cells=[
+    return new_notebook(metadata=deepcopy(lab.METADATA), cells=[
         new_markdown_cell("# Title\n## 1. One\n### 1.1 Its part\n## 2. Two\nSee section 1.1."),
         new_code_cell("seed = 1    # of all streams\nsizes = [   # of the settings\n    1, 2]", execution_count=1,
                       metadata={"tags": ["parameters"]}),
@@ -257,6 +270,11 @@ FAULTS = [
     (has_alternative_texts, metadata(PICTURE, alt="")),
     (has_alternative_texts, metadata(PICTURE, alt=" ")),
     (names_no_place_on_a_machine, output(PRINTING, "stream", name="stdout", text="saved /Users/me/figures/a.svg")),
+    (has_the_metadata_that_is_kept, metadata(PRINTING, ExecuteTime={"end_time": "2026-01-01"})),
+    (has_the_metadata_that_is_kept, metadata(0, vscode={"languageId": "markdown"})),
+    (has_the_metadata_that_is_kept, metadata(PRINTING, tags=["hide-input"])),
+    (has_the_metadata_that_is_kept, lambda notebook: notebook.metadata.update(colab={"provenance": []})),
+    (has_the_metadata_that_is_kept, lambda notebook: notebook.metadata.language_info.pop("file_extension")),
     (refers_to_sections_that_it_has, cell(0, source="# Title\n## 1. One\nSee section 1.1.")),
     (numbers_its_sections_without_gaps, cell(0, source="# Title\n## 1. One\n## 3. Three")),
     (numbers_its_sections_without_gaps, cell(0, source="# Title\n## 1. One\n### 1.2 Its part")),

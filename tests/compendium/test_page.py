@@ -42,6 +42,15 @@ def test_code_that_teaches_nothing_is_folded_and_what_it_shows_is_not(html):
     assert "<strong>Told</strong>" in html and "mathematics" not in plumbing + answer + interact
 
 
+def test_what_is_folded_is_printed_but_for_code_that_teaches_nothing(html):
+    """Browsers leave out of print what is folded: before it, all is opened that is no code; a rule does without it."""
+    kinds = dict(zip([name for name, _ in folds(html)], re.findall(r"<details([^>]*)><summary>", html), strict=True))
+    code = ' class="code"'
+    assert kinds == {"code": code, "solution": ' class="jp-Cell"', "a slider, in JupyterLab": code}
+    assert 'querySelectorAll("details:not([open], .code)")' in html and "beforeprint" in html and "afterprint" in html
+    assert "@media print { details:not(.code)::details-content { content-visibility: visible; } }" in html
+
+
 def test_sections_are_links_where_there_are_such(html):
     assert html.count('<a href="#section-1.1">section 1.1</a>') == 2 and html.count('id="section-1.1"') == 1
     assert "section-7" not in html

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -185,8 +186,19 @@ def test_unknown_notebooks_and_profiles_are_refused_with_the_known_ones(project,
 @pytest.mark.parametrize(("text", "said"), [
     ("bugdet: 1.0", ("'bugdet'", "'budget'", "'seed'", "did you mean budget?", "params/paper/toy.yaml")),
     ("output: here", ("'output'", "must be one of")), ("store: here", ("'store'",)), ("ads_file: x", ("'ads_file'",)),
-    ("budget: 1e5", ("budget", "'1e5'", "100.0", "write 1.0e-4")), ("budget: .nan.", ("budget",)),
-    ("budget: true", ("budget", "True")), ("seed: 1.5", ("seed", "1.5")), ("seed: yes", ("seed", "True")),
+    ("budget: 2:45", ("budget = '2:45'", "'2:45' is a text in YAML 1.2", "such as 100.0", "1.5e-4")),
+    ("budget: 12_000", ("'12_000' is a text",)), ("budget: 0b101", ("is a text",)), ("budget: '7'", ("'7' is a text",)),
+    ("budget: 1,5", ("'1,5' is a text",)), ("budget: .nan.", ("budget",)), ("budget: 1e999", ("budget = inf",)),
+    ("seed: 2.5e+0", ("seed = 2.5: must be a whole number",)),
+    ("seed: 4e18", ("seed = 4e+18", "write a whole number of this size with all of its digits")),
+    ("sizes: [2e0, 3:00]", ("sizes = [2.0, '3:00']", "'3:00' is a text")), ("sizes: [1e1, 5e-1]", ("sizes",)),
+    ("sizes: {a: 1}", ("sizes", "must be a list")), ("extras: {rho: 1_0}", ("extras", "'1_0' is a text")),
+    ("extras: {1: 0.5}", ("params/paper/toy.yaml, line 1, key = 1: must be a text: write it in quotes",)),
+    ("extras: {rho: 0.5, 'rho': 1}", ("line 1, key = 'rho': is there twice",)),
+    ("exact: on", ("exact = 'on': must be True or False; write true or false",)),
+    ("profile: 010", ("profile = 10: must be a text; write it in quotes",)),
+    ("budget: true", ("budget", "True")), ("seed: 1.5", ("seed", "1.5")), ("seed: yes", ("seed", "'yes'")),
+    ("seed: true", ("seed", "True")),
     ("sizes: 10", ("sizes", "[10, 50]")), ("sizes: [10, 1.5]", ("sizes",)), ("extras: {rho: low}", ("extras",)),
     ("exact: 1", ("exact = 1: must be True or False",)), ("seed:", ("seed", "None")),
     ("profile: quick", ("profile", "'paper'")),
@@ -206,7 +218,23 @@ def test_a_profile_that_is_not_utf_8_is_named(project, capsys):
     assert_refused(project, capsys, "params/paper/toy.yaml: not UTF-8")
 
 
-@pytest.mark.parametrize("text", ["budget: 150000", "seed: 0x10", "n_jobs: 2", "n_jobs: -2",
+@pytest.mark.parametrize(("text", "read"), [
+    ("seed: 1.2e+2", 120), ("seed: 3e0", 3), ("seed: 009", 9), ("seed: 0o11", 9), ("n_jobs: -1.", -1),
+    ("sizes: [1e1, 020, 30]", [10, 20, 30]), ("budget: 7e2", 700.0), ("budget: 070", 70),
+    ("extras: {rho: 1e-1}", {"rho": 0.1}),
+    ("extras: {rho: 5E-1, no: 2e+0}", {"rho": 0.5, "no": 2.0}), ("store_of: no", "no")])
+def test_what_is_read_is_what_papermill_plays(project, text, read):
+    """The numbers of YAML 1.2, and their types, reach the cell that papermill puts in; its own reader is not asked."""
+    write_notebook(project, PARAMETERS + 'store_of = "x"   # a text\n')
+    set_paper(project, text)
+    key, job = text.partition(":")[0], preparation.prepare(project, "toy", "paper")
+    notebook = papermill.execute_notebook(job.source, None, job.parameters, prepare_only=True, language="python",
+                                          kernel_name="python3")
+    exec(notebook.cells[1].source, played := {})
+    assert repr(played[key]) == repr(read) == repr(job.parameters[key]) == repr(job.record["parameters"].get(key, read))
+
+
+@pytest.mark.parametrize("text", ["budget: 150000", "seed: 0x10", "budget: 1e5", "n_jobs: 2", "n_jobs: -2",
                                   "extras: {}", "exact: true", "# empty"])
 def test_right_types_pass(project, text):
     set_paper(project, text)

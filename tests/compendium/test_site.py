@@ -493,6 +493,33 @@ def test_code_is_folded_and_the_switch_is_remembered(visit):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_folded_is_a_solution_an_answer_or_code(site, name):
+    """Before a page is printed, all that is folded is opened but for code; `site.js` tells them apart as here."""
+    page = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
+    found = r'<div class="cell ([^"]*)"[^>]*>\s*<details[^>]*>\s*<summary[^>]*>(?:\s*<[^>]*>)*\s*([^<]+)<'
+    cells = re.findall(found, page)
+    assert len(cells) > 40 and all((words.strip() == "solution") == ("tag_solution" in tags.split())
+                                   for tags, words in cells)
+    told = "details:not([open], .cell:not(.tag_solution) > *)"
+    assert told in (site / "_static/site.js").read_text(encoding="utf-8")
+    assert told.replace("[open], ", "") + "::details-content" in (site / "_static/site.css").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["notebooks/suak.html", "questions/exact.html", "questions/kube.html"])
+def test_answers_are_printed_and_folded_again(visit, name):
+    page = visit(name)
+    folded = "[...document.querySelectorAll('details:not(.cell:not(.tag_solution) > *)')].map(each => each.open)"
+    before = page.evaluate(folded)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert len(before) >= 4 and not any(before) and all(page.evaluate(folded))
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(folded) == before
+
+
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_formulas_have_the_right_height_and_colour(visit, scheme):

@@ -6,13 +6,14 @@ import sys
 import time
 from pathlib import Path
 
-from .. import check
+from .. import check, settings
 from ..terminal import text_of
 from . import sources
 
 
 def main(arguments=None):
     """The command; its exit status: 0, 1 if Sphinx has a warning or a link is dead, 2 if an input is wrong."""
+    settings.begin()
     parser = argparse.ArgumentParser(prog="python -m compendium.site", description=__doc__.partition("\n")[0])
     parser.add_argument("--build", default="build", help="folder for everything that is not committed")
     build, began = Path(parser.parse_args(arguments).build), time.monotonic()

@@ -25,7 +25,7 @@ def _write(message):
     path = os.environ.get(VARIABLE)
     if path:
         # One short append is atomic; the watcher reads whole lines only. A study is worth more than its progress line.
-        with contextlib.suppress(OSError), open(path, "a") as file:
+        with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(message) + "\n")
 
 

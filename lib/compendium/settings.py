@@ -1,0 +1,47 @@
+"""What a user has set for other programs, in a home, a file or the environment, decides nothing here.
+
+Figures, tables, notebooks and ledgers would have other bytes under another matplotlibrc, locale or IPython profile. The
+Makefile does the same for what it starts without this package.
+"""
+
+import contextlib
+import os
+import sys
+import warnings
+from pathlib import Path
+
+# Python's own that change what a program prints or runs; matplotlib's; and where Jupyter would find other templates.
+DROPPED = ("PYTHONOPTIMIZE", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONIOENCODING", "PYTHONHASHSEED", "PYTHONINSPECT",
+           "PYTHONVERBOSE", "PYTHONDEVMODE", "PYTHONPROFILEIMPORTTIME", "MATPLOTLIBRC", "MPLBACKEND", "JUPYTER_PATH")
+FIXED = {"PYTHONUTF8": "1", "JUPYTER_PREFER_ENV_PATH": "1"}
+# Below the folder for what is not committed. A home may be one that nobody may write to.
+PLACES = {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "jupyter", "MPLCONFIGDIR": "matplotlib"}
+
+
+def begin():
+    """End a command in a Python without docstrings and `assert`; and let no sign end it that the terminal lacks."""
+    if sys.flags.optimize:
+        print(f"costbandits: PYTHONOPTIMIZE = {sys.flags.optimize}: must be unset, for docstrings are part of the "
+              "book, and `assert` checks it", file=sys.stderr)
+        sys.exit(2)
+    if "PYTHONWARNINGS" in os.environ:      # back to Python's own: `error` would end a command as it imports
+        warnings.resetwarnings()
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):       # in the place of a terminal, something that is no file
+            stream.reconfigure(errors="replace")
+
+
+def isolate(build):
+    """Keep the user's settings out of the kernels, and the kernels' files out of the user's home."""
+    for name in DROPPED:
+        os.environ.pop(name, None)
+    os.environ.update(FIXED)
+    os.environ.update({name: str(Path(build).resolve() / folder) for name, folder in PLACES.items()})
+
+
+def find_fonts():
+    """Let matplotlib look for fonts, if need be: in a cell its message that this takes long would be an output."""
+    if not list(Path(os.environ.get("MPLCONFIGDIR", "")).glob("fontlist-*.json")):
+        import matplotlib.font_manager  # noqa: F401
