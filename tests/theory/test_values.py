@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import costbandits as cb
-from costbandits.theory.bounds import cost_subsidy, kl_ucb, kube, omega_ucb
+from costbandits.theory.bounds import budget_ucb, cost_subsidy, kl_ucb, kube, omega_ucb
 
 
 def bernoulli(rewards, costs):
@@ -233,3 +233,30 @@ def test_leaves(means, alpha, T):
         expected = tail + mpmath.mpf(T) ** -3
     assert cost_subsidy.leaves(means, alpha, T) == pytest.approx(float(expected), rel=1e-9)
 
+
+
+# ---- Budget-UCB --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("budget", "mu"), [(1.0, 0.5), (0.6, 0.3), (2.0, 0.9), (5.0, 0.04)])
+def test_tail(budget, mu):
+    """Three exponentials, at budgets so small that each of them is seen."""
+    parts = [mpmath.exp(-mu * (budget - mu) ** 2 / budget), 3 * budget / mu * mpmath.exp(-budget * mu / 2),
+             mpmath.exp(1 - 2 * budget * mu) / mu**2]
+    assert min(parts) > 1e-4 * sum(parts)
+    assert budget_ucb.tail(budget, mu) == pytest.approx(float(sum(parts)), rel=1e-12)
+
+
+def test_theorem_3_sharper_counts_the_late_rounds():
+    """A worse arm so bad that the money lasts, and a budget so small that what is beyond 2 B / mu shows."""
+    bandit = bernoulli([1.0, 0.0], [0.1, 1.0])
+    late, width = omega_ucb.excess_rounds(75, 0.1), budget_ucb.width(bandit)
+    pulls = 2 * log(1500) / width[1] ** 2 + 1 + budget_ucb.chance_failures(2) + late
+    assert late > 1e-9 and pulls < 75 and width[0] == 0
+    assert budget_ucb.theorem_3_sharper(bandit, 75) == pytest.approx(10 * pulls + 10, rel=1e-13)
+
+
+@pytest.mark.parametrize(("exponent", "found"), [(1, True), (13, True), (25, True), (29.9, True), (30.1, False)])
+def test_informative_from_is_looked_for_up_to_1e30(exponent, found):
+    """A regret of 2 10^e is less than all that can be missed, 2 (B + 1), from B = 10^e - 1 on."""
+    start = budget_ucb.informative_from(lambda budget: 2 * 10**exponent, 2)
+    assert start == (pytest.approx(10**exponent - 1) if found else inf)
