@@ -260,3 +260,53 @@ def test_informative_from_is_looked_for_up_to_1e30(exponent, found):
     """A regret of 2 10^e is less than all that can be missed, 2 (B + 1), from B = 10^e - 1 on."""
     start = budget_ucb.informative_from(lambda budget: 2 * 10**exponent, 2)
     assert start == (pytest.approx(10**exponent - 1) if found else inf)
+
+
+# ---- cost subsidy, on ----------------------------------------------------------------------------------
+
+def test_theorem_1_repaired_with_a_prior():
+    """K - 1 + (T - K) (1 - Phi(z)^(K - 1)) / 2, with a prior that pulls estimates towards 0, and with a flat one."""
+    K, T, alpha, q, d, prior, noise = 4, 1000, 0.25, 0.6, 1.5, 0.7, 2.0
+    z = d / 0.75 * mpmath.sqrt(1 / (T * prior**2) + 1 / noise**2) + q * noise / (prior * mpmath.sqrt(4 + prior**2))
+    expected = 3 + 996 * (1 - mpmath.ncdf(z) ** 3) / 2
+    assert cost_subsidy.theorem_1_repaired(K, T, alpha, q, d, prior, noise) == pytest.approx(float(expected), rel=1e-12)
+    expected = 3 + 996 * (1 - mpmath.ncdf(1.0) ** 3) / 2
+    assert cost_subsidy.theorem_1_repaired(K, T, alpha, q, d, noise_sd=noise) == pytest.approx(float(expected))
+
+
+@pytest.mark.parametrize(("costs", "times"), [("known", 1), ("unknown", 2)])
+@pytest.mark.parametrize("tau", [1.0, 36.0, 1000.0])
+def test_theorem_3_repaired(costs, times, tau):
+    """R is four widths times sqrt(K (T - K)) - K sqrt(tau - 1), of which the pulls of 1,000 rounds leave nothing."""
+    T, width = 2000, sqrt(2 * log(2000))
+    R = 4 * width * max(sqrt(2 * 1998) - 2 * sqrt(tau - 1), 0.0)
+    found = cost_subsidy.theorem_3_repaired(2, T, 0.2, tau, costs)
+    assert found.quality == pytest.approx(
+        0.8 * (2 * tau + 2 * (T - 2 * tau) * width / sqrt(tau)) + R + times * 2 / T, rel=1e-12)
+    assert found.cost == pytest.approx(2 * tau + R * (costs == "unknown") + times * 2 / T, rel=1e-12)
+
+
+def test_best_pulls_and_the_pulls_of_the_counterexample():
+    assert cost_subsidy.best_pulls(3, 10**6, 0.2) == pytest.approx(
+        (0.8 * 10**6 * sqrt(2 * log(10**6)) / (1.8 * 3)) ** (2 / 3), rel=1e-12)
+    assert cost_subsidy.best_pulls(10**9, 2 * 10**9, 0.0) == 2     # no more than there are rounds for, and one at least
+    assert cost_subsidy.best_pulls(5, 5, 0.99) == 1
+    assert cost_subsidy.counterexample_pulls(10**5) == pytest.approx(
+        (1 - 2e-10) * (10**5 - 2 - 1250 * log(10**5)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("K", "T", "alpha", "delta"), [(2, 10**4, 0.5, 2.0), (8, 10**6, 0.5, 1.0),
+                                                             (3, 500, 0.1, 40.0)])
+def test_theorem_4_floor_is_the_best_of_its_family(K, T, alpha, delta):
+    """Costs of 1 where delta allows them, and as high as it allows where not."""
+    found = cost_subsidy.theorem_4_floor(K, T, alpha, delta)
+    def floor_at(e):
+        p, epsilon, w = (1 - alpha) * (1 - e) / 2, (1 - alpha) * e, 1 / 3
+        price = min(1.0, delta * alpha * (1 - e) / 2)
+        lost, kl_of = (1 - w) * epsilon * T, float(kl((1 - e) / 2, (1 + e) / 2))
+        return lost - lost**2 * kl_of / (8 * K * (w * price - (1 - w) * epsilon)), p, epsilon
+    e = found.epsilon / (1 - alpha)
+    assert found == pytest.approx(floor_at(e), rel=1e-12)
+    price = min(1.0, delta * alpha / 2)
+    best = max(floor_at(e)[0] for e in np.geomspace(1e-3, min(0.44, 0.24 * price / (1 - alpha)), 400))
+    assert best <= found.value * (1 + 1e-6) and found.value <= best * 1.01
