@@ -310,3 +310,25 @@ def test_theorem_4_floor_is_the_best_of_its_family(K, T, alpha, delta):
     price = min(1.0, delta * alpha / 2)
     best = max(floor_at(e)[0] for e in np.geomspace(1e-3, min(0.44, 0.24 * price / (1 - alpha)), 400))
     assert best <= found.value * (1 + 1e-6) and found.value <= best * 1.01
+
+
+# ---- bounds from below ---------------------------------------------------------------------------------
+
+DEAR = bernoulli([1.0, 0.96, 0.5], [0.005, 0.016, 0.02])      # ratios 200, 60 and 25
+
+
+@pytest.mark.parametrize("exponent", [1, 4, 20, 200])
+@pytest.mark.parametrize("a", [0.05, 0.25, 1.0, 3.0])
+def test_locked_plays_at_the_best_level_of_the_best_rival(exponent, a):
+    """q mu^s (tau - s) over all levels below a rival's ratio; s = 1 + floor(2 a log(tau) / (h - 1)), or / log h."""
+    tau = 10**exponent
+    for plays, pulls in ((omega_ucb.locked_plays, lambda h: 1 + floor(2 * a * log(tau) / (h - 1))),
+                         (kl_ucb.locked_plays, lambda h: 1 + floor(a * log(tau) / log(h)))):
+        found = [(r - h * c) / (r * (1 - c)) * 0.005 ** pulls(h) * (tau - pulls(h))
+                 for r, c, levels in ((0.96, 0.016, range(2, 60)), (0.5, 0.02, range(2, 25))) for h in levels]
+        assert plays(DEAR, tau, a) == pytest.approx(max(0.0, *found), rel=1e-9)
+
+
+def test_the_share_of_rounds_that_cs_ucb_gives_to_the_expensive_arm():
+    assert [cost_subsidy.ucb_share(alpha) for alpha in (0.0, 0.2, 0.9)] == pytest.approx(
+        [0.5, 0.64 / 1.64, 0.01 / 1.01])
