@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import costbandits as cb
-from costbandits.theory.bounds import budget_ucb, cost_subsidy, kl_ucb, kube, omega_ucb
+from costbandits.theory.bounds import budget_ucb, cost_subsidy, kl_ucb, kube, omega_ucb, suak
 
 
 def bernoulli(rewards, costs):
@@ -332,3 +332,21 @@ def test_locked_plays_at_the_best_level_of_the_best_rival(exponent, a):
 def test_the_share_of_rounds_that_cs_ucb_gives_to_the_expensive_arm():
     assert [cost_subsidy.ucb_share(alpha) for alpha in (0.0, 0.2, 0.9)] == pytest.approx(
         [0.5, 0.64 / 1.64, 0.01 / 1.01])
+
+
+# ---- SUAK ----------------------------------------------------------------------------------------------
+
+def test_a_pair_of_which_one_costs_all_that_may_be_spent():
+    """It is mixed with nothing dearer, and with what is cheaper as its reward says; where both cost less, the better
+    one alone; where both cost more, there is no mixture."""
+    assert suak.pair([0.5, 0.9], [0.5, 0.8], 0.5) == pytest.approx((0.5, 1.0))
+    assert suak.pair([0.9, 0.5], [0.8, 0.5], 0.5) == pytest.approx((0.5, 0.0))
+    assert suak.pair([0.5, 0.25], [0.5, 0.25], 0.5) == pytest.approx((0.5, 1.0))
+    assert suak.pair([0.25, 0.5], [0.125, 0.25], 0.5) == pytest.approx((0.5, 0.0))
+    assert suak.pair([0.9, 0.25], [0.75, 0.25], 0.5) == pytest.approx((0.575, 0.5))
+    assert suak.pair([0.25, 0.9], [0.75, 0.25], 0.5) == pytest.approx((0.9, 0.0))
+    assert suak.pair([0.9, 0.8], [0.75, 0.625], 0.5).value == -inf
+
+
+def test_failures_are_finite_where_an_arm_costs_c():
+    assert suak.regret([0.5, 0.9, 0.2], [0.5, 0.8, 0.1], 0.5, 100).failures == pytest.approx(18 * np.pi**2)
