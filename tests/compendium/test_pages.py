@@ -289,3 +289,36 @@ Two curves. [in its chapter](notebooks/more.ipynb#figure-curves)
 :::
 """
     assert told.index("results-alpha") < told.index("results-beta") < told.index("results-more")
+
+
+def story(name, *told):
+    Path(f"figures/{name}/story.json").write_text(json.dumps({"figures": {}, "findings": told}))
+
+
+def test_findings_of_several_chapters_come_in_turn_and_stand_by_chapter(book):
+    """In turn: each chapter's first, then the first of its second half, and so on, until there are enough."""
+    story("alpha", "One.", "Two (section 2.5)", "Three.", "Four.")
+    story("beta", "Five. (section 1.1)")
+
+    def shown(number, *names):
+        lines = outcome.findings(".", names, number).splitlines()
+        return [re.search(r"(\w+)[.)]?\*\*", line)[1] for line in lines]
+
+    assert [shown(number, "alpha", "beta") for number in (1, 2, 3, 4, 10)] == [
+        ["One"], ["One", "Five"], ["One", "Three", "Five"], ["One", "Three", "Two", "Five"],
+        ["One", "Three", "Two", "Four", "Five"]]
+    assert shown(3, "beta", "alpha") == ["Five", "One", "Three"]
+    assert outcome.findings(".", ["alpha", "beta"], 4).splitlines()[2:] == [
+        "1. **Two** [Alphas, section 2.5](notebooks/alpha.ipynb#section-2.5)",
+        "1. **Five.** [Betas, section 1.1](notebooks/beta.ipynb#section-1.1)"]
+
+
+@pytest.mark.parametrize(("text", "short"), [
+    ("**Bold.** Second one. Third one.", "**Bold.** Second one. Third one."),
+    ("First one. " + "A second that is long" * 6 + ". Third.", "**First one.** " + "A second that is long" * 6 + "."),
+    ("**Half of a** sentence, no more.\nIt has 5% of 3e+06 runs. (section 3)",
+     "**Half of a** sentence, no more. It has 5 % of 3·10⁶ runs."),
+    ("See Fig. 3 of Xia et al. Then Eq. 5 holds. More.", "**See Fig. 3 of Xia et al. Then Eq. 5 holds.** More.")])
+def test_a_finding_in_short(text, short):
+    """Its beginning in bold, and whole sentences up to 120 letters or a little more."""
+    assert outcome.in_short(text) == short

@@ -234,3 +234,30 @@ def test_a_store_gives_a_definition_its_own_results(tmp_path):
 
     first, second = played(True), played(False)
     assert first != second and played(True) == first and played(False) == second
+
+
+def test_each_stream_of_a_study_is_of_its_seed_its_replication_and_a_purpose_of_its_own(monkeypatch):
+    """Instances, the order of arms, and what each policy draws, which is the same whoever else plays."""
+    made, stream = [], study.stream
+    monkeypatch.setattr(study, "stream", lambda *key: (made.append(key), stream(*key))[1])
+    policies = {"e": cb.EpsilonGreedy(1.0, 0.5), "m": cb.MUCB(), "b": cb.BGreedy()}
+    one = Study(policies, cb.instances.bernoulli(3), cb.Budget(5), 7, np.array([1.0]), 1000)
+    one.play(11, policies)
+    assert made == [(7, 11, study.INSTANCE), (7, 11, study.ORDER), *[(7, 11, study.POLICY)] * 3]
+    assert len({study.INSTANCE, study.ORDER, study.POLICY}) == 3
+
+
+def test_what_is_drawn_differs_between_seeds_and_replications():
+    sure = cb.Bandit([cb.Constant(0.5)] * 6, [cb.Constant(1.0)] * 6)
+
+    def differ(found):
+        return len({array.tobytes() for runs in found for array in runs}) == 4
+
+    # What EpsilonGreedy draws, with nothing else left to chance; which of equal arms comes first; instances.
+    drawn = [cb.simulate({"e": cb.EpsilonGreedy(9.0, 1.0)}, sure, cb.Budget(60), 2, seed, 10, shuffle=False)
+             for seed in (0, 1)]
+    assert differ(runs.pulls[0] for runs in drawn)
+    orders = [cb.simulate({"m": cb.MUCB()}, sure, cb.Budget(5), 2, seed, checkpoints=5) for seed in (0, 2)]
+    assert differ(runs.pulls[0] for runs in orders)
+    made = [cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(1), 2, seed) for seed in (0, 1)]
+    assert differ([bandit.reward_means for bandit in runs.bandits] for runs in made)
