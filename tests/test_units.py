@@ -260,3 +260,22 @@ def test_with_a_cost_subsidy_costs_are_compared_in_any_unit(c):
         return cb.simulate(SUBSIDY, bandit, cb.Horizon(2000), 2, checkpoints=3).pulls.tolist()
 
     assert pulls(c) == pulls(1.0)
+
+
+@pytest.mark.parametrize(("r", "c"), [(2.0**20, 1.0), (1.0, 2.0**-30), (2.0**-7, 2.0**13)])
+def test_a_game_in_other_units_is_the_same_game(r, c):
+    """Pulls and rounds at each checkpoint; what is spent and earned is scaled: nothing in the engine is absolute."""
+    def game(r, c):
+        laws = {"few": [cb.Discrete([0.0, r * 2, r * 5], [0.5, 0.5 - p, p]) for p in (0.1, 0.4, 0.25)],
+                "many": [cb.TruncatedNormal(r * mean, r, 0.0, r * 5) for mean in (1.0, 3.0, 2.0)]}
+        costs = {"few": [cb.Discrete([c * 0.25, c * 3], [p, 1 - p]) for p in (0.3, 0.5, 0.8)],
+                 "many": [cb.TruncatedNormal(c * mean, c, c * 0.125, c * 4) for mean in (1.5, 2.0, 3.0)]}
+        for kind in ("few", "many"):
+            yield cb.simulate({"e": cb.EpsilonGreedy(2.0, 0.5)}, cb.Bandit(laws[kind], costs[kind]),
+                              cb.Budget(c * 700), 2, seed=3, checkpoints=7)
+
+    for one, found in zip(game(1.0, 1.0), game(r, c), strict=True):
+        assert found.pulls.tolist() == one.pulls.tolist() and found.rounds.tolist() == one.rounds.tolist()
+        assert found.spent == pytest.approx(c * one.spent, rel=1e-12)
+        assert found.reward == pytest.approx(r * one.reward, rel=1e-12)
+        assert cb.regret.budgeted(found) == pytest.approx(r * cb.regret.budgeted(one), rel=1e-9)

@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from compendium import ledger, outcome, paper, project
 from compendium import report as made_book
 from compendium.cells import digest
+from compendium.site import chapters as pages_of_chapters
 from compendium.site import ledger as site_ledger
 from compendium.site import results
 from costbandits.analysis.statistics import Interval
@@ -322,3 +323,75 @@ def test_findings_of_several_chapters_come_in_turn_and_stand_by_chapter(book):
 def test_a_finding_in_short(text, short):
     """Its beginning in bold, and whole sentences up to 120 letters or a little more."""
     assert outcome.in_short(text) == short
+
+
+# ---- a chapter's page ----------------------------------------------------------------------------------
+
+PNG, TABLE = {"data": {"image/png": "drawn"}}, {"data": {"text/html": ["<td>12345</td>", "<td>NaN</td>"]}}
+
+
+def shown(source, *outputs, tags=(), alt="A line"):
+    """The cells that a cell of code becomes on a chapter's page: (sources, the first one's outputs and metadata)."""
+    cell = {"cell_type": "code", "id": "it", "source": source, "outputs": list(outputs),
+            "metadata": {"tags": list(tags), "alt": alt}}
+    cells = pages_of_chapters._code(".", "more", cell)
+    return [each["source"] for each in cells], cells[0]["outputs"], cells[0]["metadata"]
+
+
+def test_a_cell_that_files_two_figures_and_a_table_shows_each_once(book):
+    for name in ("map", "curves"):
+        Path(f"figures/more/{name}.svg").touch()
+    source = 'gallery.add("map", fig)\ngallery.add(f"curves", other)\ngallery.add("none", table)'
+    (code, figures), outputs, metadata = shown(source, PNG, TABLE, PNG)
+    assert code == source and outputs == [{"data": {"text/html": "<td>12,345</td><td>–</td>"}}]
+    assert figures == """<a id="figure-map"></a>
+
+![A line](../figures/more/map.svg)
+
+:::{container} figure-links
+[its data (CSV)](../figures/more/map.csv) · [its cell](#cell-id=it)
+:::
+
+
+<a id="figure-curves"></a>
+
+![A line](../figures/more/curves.svg)
+
+:::{container} figure-links
+[its cell](#cell-id=it)
+:::
+"""
+    assert metadata["tags"] == ["hide-input"] and metadata["cell-id"] == "it"
+    # What is not published, and what files a table only, stays as it was.
+    assert shown('gallery.add("other", fig)', PNG)[:2] == (['gallery.add("other", fig)'], [PNG])
+    assert shown('gallery.add("map", table)', TABLE)[0] == ['gallery.add("map", table)']
+    assert shown("x = 1", PNG)[:2] == (["x = 1"], [PNG])
+
+
+@pytest.mark.parametrize(("tags", "outputs", "found", "prompt"), [
+    ((), (), ["hide-input"], "code"), (("hide-input",), (), ["hide-input", "plumbing"], "code"),
+    (("hide-input",), (PNG,), ["hide-input"], "code"), (("solution",), (PNG,), ["hide-cell", "solution"], "solution"),
+    (("parameters",), (), ["hide-input"], "parameters"),
+    (("skip-execution", "nbval-skip"), (), ["hide-input", "nbval-skip", "skip-execution"], "a slider, in JupyterLab")])
+def test_how_a_cell_is_folded(book, tags, outputs, found, prompt):
+    _, _, metadata = shown("x = 1", *outputs, tags=tags)
+    assert (metadata["tags"], metadata["mystnb"]["code_prompt_show"]) == (found, prompt)
+
+
+def test_which_runs_stand_behind_a_page(book):
+    runs = {"a": {"profile": "quick", "parameters": {}, "versions": {}},
+            "b": {"profile": "paper",
+                  "parameters": {"seed": 3, "budget": 1.5e6, "sizes": [1], "runs": 10_000, "name": ""},
+                  "versions": {"python": "3.99", "numba": "1", "numpy": "2", "pandas": "3"}}}
+    files = {name: {"sha256": "", "run": name} for name in runs}
+    Path("figures/more/manifest.json").write_text(json.dumps({"files": files, "runs": runs}))
+    told = ("Figures, tables and verdicts are those of the full run (seed = 3, budget = 1.5e+06, runs = 10,000; python "
+            "3.99, numba 1, numpy 2).")
+    rest = ("To play with it, run `make lab` and open `notebooks/more.ipynb`, or take {download}`the notebook "
+            "<../downloads/more.ipynb>`.\n:::")
+    assert pages_of_chapters._about(".", "more", True) == (
+        f":::{{container}} about-page\n{told} So are, on this page, the outputs of checks; those of the committed "
+        f"notebook are from few runs. {rest}")
+    assert pages_of_chapters._about(".", "beta", False) == (
+        ":::{container} about-page\nChecks of the mathematics were executed with few runs. "
+        + rest.replace("more", "beta"))
