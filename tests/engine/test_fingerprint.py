@@ -10,7 +10,7 @@ import re
 import string
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from fractions import Fraction
 from functools import cache, partial, singledispatch
 from itertools import combinations
@@ -487,6 +487,14 @@ def told_apart():
     yield both("class It(float):\n    def f(self):\n        return 1\nit = It(1.0)", "return 1", "return 2")
     yield both("class It:\n    def f(self):\n        return 1\n    def __reduce__(self):\n        return max, (0, 1)\n"
                "it = It()", "return 1", "return 2")
+    # What an array, a dict or a number of a class of its own holds besides.
+    yield tuple(np.ma.array([1, 2], mask=mask) for mask in ([0, 1], [0, 0]))
+    yield np.ma.array([1, 2]), np.array([1, 2])
+    yield defaultdict(int, a=1), defaultdict(float, a=1)
+    yield defaultdict(int, a=1), {"a": 1}
+    yield OrderedDict(a=1, b=2), OrderedDict(b=2, a=1)
+    for kind, value in (("float", "1.0"), ("list", "[1]"), ("dict", "{1: 2}"), ("tuple", "(1,)")):
+        yield both(f"class It({kind}): pass\nit = It({value})\nit.scale = 3", "3", "4")
     yield cb.Budget(1.0), cb.HardBudget(1.0)
     yield cb.Bernoulli(0.25), cb.Bernoulli(0.75)
     named = "class It:\n    def __reduce__(self):\n        return 'IT'\nit = It()"
@@ -494,9 +502,14 @@ def told_apart():
 
 
 def taken_for_one(module):
-    """Pairs to which a module gives one digest."""
+    """Pairs to which a module gives one digest, and should not, or two."""
     with np.printoptions(legacy="1.25"):        # an older NumPy shows numbers without their type
         yield from ((a, b) for a, b in told_apart() if module.digest(a) == module.digest(b))
+    # And things that are one, to which it gives two.
+    square = np.arange(4.0).reshape(2, 2)
+    for one, same in (({"a": 1, "b": 2}, {"b": 2, "a": 1}), (square, np.asfortranarray(square))):
+        if module.digest(one) != module.digest(same):
+            yield one, same
     # A module within a package that does not say so, as while both are being imported.
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "my_tools", modules())
