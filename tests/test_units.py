@@ -16,7 +16,7 @@ from costbandits.analysis import statistics as st
 from costbandits.environments.distributions import Distribution
 from costbandits.theory import intervals, optimum
 
-UNITS = [2.0**-40, 1e-3, 1000.0, 2.0**30]
+UNITS = [2.0**-70, 1e-3, 1000.0, 2.0**30]
 UNIT = pytest.mark.parametrize("unit", UNITS)
 
 

@@ -211,6 +211,8 @@ def test_printed_bounds_of_three_arms():
     # The best arm costs 2: costs count in its own, and the budget in the smallest.
     assert kube.kube([0.9, 0.2], [2, 1], 50) == pytest.approx(
         0.7 * ((8 / 0.25**2 + 4) * log(50) + np.pi**2 / 3 + 1) + 1, rel=1e-12)
+    assert kube.kube([0.9, 0.2, 0.5], [2, 1, 5], 50) == pytest.approx(
+        (0.7 + 0.4 + 3 / 2) * ((8 / 0.25**2 + 25) * log(50) + np.pi**2 / 3 + 1) + 1, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "mean", "gap"), [(1000, 0.5, 0.1), (10**20, 0.5, 0.2), (10**60, 0.3, 0.05)])
