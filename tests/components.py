@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def _slots(function):
-    """Where components stand in a function: (text, what puts nothing there in a copy of the tree)."""
+    """Where components stand in a function: text, the node that has it, under which name, and its position there."""
     kinds = {part for node in ast.walk(function) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
     for node in (node for node in ast.walk(function) if node not in kinds):         # dict[str, bytes] is no pair
         for name, field in ast.iter_fields(node):
@@ -25,8 +25,12 @@ def _slots(function):
         names = ("elts",) if isinstance(node, ast.Tuple | ast.List) and loaded else ("args",) if told else \
             ("values",) if isinstance(node, ast.Dict | ast.JoinedStr) else ()
         for name in names:
-            yield from ((ast.unparse(part), node, name, at) for at, part in enumerate(getattr(node, name))
+            yield from ((_text(part), node, name, at) for at, part in enumerate(getattr(node, name))
                         if not isinstance(part, ast.Constant) and len(getattr(node, name)) > 1)
+
+
+def _text(part):
+    return f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else ast.unparse(part)
 
 
 def _nothing(part):
@@ -37,29 +41,40 @@ def _nothing(part):
     return ast.Constant("" if isinstance(part, ast.FormattedValue) else None)
 
 
+def _made(module, tree, name):
+    """The module as a syntax tree has it."""
+    made = types.ModuleType(module.__name__)
+    made.__package__, made.__file__ = module.__package__, module.__file__
+    exec(compile(ast.fix_missing_locations(copy.deepcopy(tree)), name, "exec"), vars(made))
+    return made
+
+
 def left_out(module: types.ModuleType, *functions: str) -> Iterator[tuple[str, types.ModuleType]]:
-    """Pairs (function: component, the module without it), for all components of functions and methods of a module."""
+    """Pairs (function: component, the module without it), for all components of functions and methods of a module.
+
+    Before them all stands the module with all of its components, under the name "".
+    """
     tree = ast.parse(Path(module.__spec__.origin).read_text(encoding="utf-8"))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in functions]
     assert {node.name for node in found} == set(functions)
+    yield "", _made(module, tree, "whole")
     for function in found:
         function.decorator_list = [each for each in function.decorator_list if "cache" not in ast.unparse(each)
                                    or "property" in ast.unparse(each)]
         for text, node, name, at in _slots(function):
             parts = getattr(node, name)
             part, parts[at] = parts[at], _nothing(parts[at])
-            changed = copy.deepcopy(tree)
+            made = _made(module, tree, function.name)
             parts[at] = part
-            made = types.ModuleType(module.__name__)
-            made.__package__, made.__file__ = module.__package__, module.__file__
-            exec(compile(ast.fix_missing_locations(changed), function.name, "exec"), vars(made))
             yield f"{function.name}: {' '.join(text.split())}", made
 
 
 def unnoticed(module: types.ModuleType, functions: Iterable[str], wrong: Callable) -> list[str]:
     """Components without which nothing is wrong; `wrong(module)` tells what is, of the module as it is nothing."""
     assert (found := list(wrong(module))) == [], found
-    return [name for name, made in left_out(module, *functions) if not _shows(made, wrong)]
+    whole, *others = [name for name, made in left_out(module, *functions) if not _shows(made, wrong)]
+    assert whole == ""
+    return others
 
 
 def _shows(made, wrong):
