@@ -145,6 +145,8 @@ def as_pinned(own, horizon):
         return own.told, (own.pessimistic, False, False), own.upper, own.lower, own.price, np.zeros((3, own.price.size))
     if kind == "subsidy.Spells":
         return own.told, (False, own.once, False), own.notes
+    if kind == "plain.Ruled" and own.params[-2:] == (7.0, 3.0):      # of SUAK, which did not write down the paper's
+        return own._replace(params=own.params[:-2])
     if kind == "kube.Filled":
         return own[:-1]
     if kind == "subsidy_thompson.Bells":        # an arm was a row of one table, told what all policies were

@@ -249,7 +249,7 @@ def defined(costs, budget, scale, t, spent, n, reward, says):
     K, rng = len(costs), Script(says)
     arms = Arms(np.array(n), np.array(reward, float), *np.full((3, K), np.nan))
     told = kube.KnownCosts(np.array(costs), budget)
-    memory = kube.Filling(np.full(K, 9.0), np.arange(K), np.full(K, 7.0))
+    memory = np.full(K, 9.0), np.arange(K), np.full(K, 7.0)
     rule = getattr(kube.kube, "py_func", kube.kube)
     return int(rule(t, spent, arms, told, kube.Scale(scale), memory, rng)), rng.asked
 

@@ -562,7 +562,7 @@ def test_lambda_is_positive(bad):
 
 @pytest.mark.parametrize("bad", ["prints", "", None, 1, ["proof"]])
 def test_there_are_two_radii(bad):
-    with pytest.raises(ValueError, match=r"radius = .*must be 'proof', 'printed' or 'determinant'"):
+    with pytest.raises(ValueError, match=r"radius = .*must be one of \('proof', 'printed', 'determinant'\)"):
         cb.BudgetCB(radius=bad)
 
 

@@ -177,7 +177,6 @@ def test_theorem_3_by_hand():
     tail = bounds.tail(100, 0.4)
     learning = 8 * (1 + 2.5 + 0.45) ** 2 / (0.9 * 0.5) * log(500)
     assert bounds.theorem_3(PAIR, 100) == pytest.approx(learning + (3 + tail) * 0.45 + 1.5)
-    assert bounds.theorem_3(PAIR, 100, failures=4) == pytest.approx(bounds.theorem_3(PAIR, 100) + 0.45)
     careful = 8 * (1 + 5 + 0.45) ** 2 / (0.9 * 0.5) * log(500)
     assert bounds.theorem_3(PAIR, 100, min_cost=0.2) == pytest.approx(careful + (3 + tail) * 0.45 + 1.5)
 

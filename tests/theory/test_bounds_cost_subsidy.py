@@ -318,30 +318,6 @@ def test_the_family_of_the_lower_bound_is_consistent():
         assert bounds.consistency(bandit.reward_means, bandit.cost_means) <= limit
 
 
-# ---- two arms, exactly ---------------------------------------------------------------------------------
-
-@pytest.mark.parametrize("means, alpha", [((0.1, 0.95), 0.0), ((0.15, 0.98), 0.1), ((0.9, 0.4), 0.1),
-                                          ((0.46, 0.5), 0.1)])
-def test_commit_once_is_the_sum_over_all_estimates(means, alpha):
-    T, tau, dear = 10_000, 150, 0.0
-    radius, chance = sqrt(2 * log(T) / tau), [binom.pmf(range(tau + 1), tau, mean) for mean in means]
-    for s, r in product(range(tau + 1), repeat=2):
-        weight = chance[0][s] * chance[1][r]
-        lower = max(s / tau - radius, r / tau - radius, 0)
-        dear += weight * (min(s / tau + radius, 1) < (1 - alpha) * lower)
-    pulls = tau + (T - 2 * tau) * dear
-    tolerated = (1 - alpha) * max(means)
-    quality = (T - pulls) * max(tolerated - means[0], 0) + pulls * max(tolerated - means[1], 0)
-    found = bounds.commit_once(means, alpha, T, tau, price=0.7)
-    assert found.quality == pytest.approx(quality, abs=1e-8)
-    assert found.cost == pytest.approx(0.7 * pulls * (means[0] >= tolerated))
-
-
-def test_a_mean_at_the_tolerated_reward_is_good_enough():
-    for cheap in (0.45, 0.9 * 0.5, np.arange(0.3, 0.6, 0.01)[15]):
-        assert bounds.commit_once((cheap, 0.5), 0.1, 5000).cost > 0
-
-
 # ---- bad input ---------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("call, name", [
@@ -366,7 +342,7 @@ def test_a_mean_at_the_tolerated_reward_is_good_enough():
     (lambda: bounds.etc_hard(2, 1000, 0.1, 10), "pulls"), (lambda: bounds.etc_hard(2, 1000, 0.1, 10.5), "pulls"),
     (lambda: bounds.informative_from(2, 0.1, lambda K, T, a: bounds.Regrets(T, T)), "bound"),
     (lambda: bounds.leaves((0.5,), 0.1, 100), "means"), (lambda: bounds.leaves((0.5, 1.1), 0.1, 100), "means"),
-    (lambda: bounds.sees_from("ab", 0.1), "means"), (lambda: bounds.commit_once((0.3, 0.5), 0.1, 100, 51), "pulls"),
+    (lambda: bounds.sees_from("ab", 0.1), "means"), (lambda: bounds.leaves((0.3, 0.5), 0.1, 100, 51), "pulls"),
     (lambda: bounds.consistency([0.5], [0.1, 0.2]), "costs"), (lambda: bounds.consistency([], []), "reward_means"),
     (lambda: bounds.floor_on(1, 100, 0.0, 0.4, 0.1, price=0.0), "price"),
     (lambda: bounds.theorem_4_floor(2, 100, 0.0, 1.0), "alpha"),

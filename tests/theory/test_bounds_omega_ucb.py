@@ -85,8 +85,8 @@ def test_minimum_plays_by_hand():
     assert bounds.minimum_plays(0.2, 0.6, 2.0, 1000, 0.25) == pytest.approx(expected)
     # Larger odds of 2/3 exceed 1 - delta = 1/2, so the correction changes nothing.
     assert bounds.minimum_plays_corrected(0.2, 0.6, 2.0, 1000, 0.25) == pytest.approx(expected)
-    # eta scales each side: with 0 for the costs the reward's odds of 1/4 decide.
-    assert bounds.minimum_plays(0.2, 0.6, 2.0, 1000, 0.25, eta_cost=0) == pytest.approx(expected * 3 / 8)
+    # The reward's odds of 4 decide, delta being 1/2 again.
+    assert bounds.minimum_plays(0.8, 0.9, 2.0, 1000, 0.25) == pytest.approx(8 * 0.25 * log(1000) * 4 * 4)
 
 
 def test_minimum_plays_of_an_arm_that_never_pays_and_always_charges():
@@ -98,7 +98,6 @@ def test_minimum_plays_of_an_arm_that_never_pays_and_always_charges():
 
 def test_minimum_plays_without_a_finite_value():
     assert bounds.minimum_plays(1, 0.5, 3.0, 1000, 1.0) == inf            # mu_r = 1
-    assert bounds.minimum_plays(1, 0.5, 3.0, 1000, 1.0, eta_reward=0) == inf
     assert bounds.minimum_plays_corrected(1, 0.5, 3.0, 1000, 1.0) == inf
     np.testing.assert_array_equal(bounds.minimum_plays([0.5, 0.6], 0.5, 1.0, 1000, 1.0), inf)   # not below the best
 
@@ -238,7 +237,6 @@ BETA = cb.Bandit([cb.Beta(1, 2), cb.Beta(2, 1)], [cb.Beta(1, 2), cb.Beta(2, 1)])
     (lambda: bounds.proportional_gap(0.5, [0.5, float("nan")], 2), "cost_mean"),
     (lambda: bounds.proportional_gap(0.5, 0.5, inf), "best_ratio = inf"),
     (lambda: bounds.minimum_plays(0.5, 0.5, 2, 0, 1.0), "tau = 0"),
-    (lambda: bounds.minimum_plays(0.5, 0.5, 2, 10, 1.0, eta_reward=2), r"eta_reward = 2.0: must be in \[0, 1\]"),
     (lambda: bounds.minimum_plays_corrected(0.5, 0.5, 2, 10, True), "rho = True"),
     (lambda: bounds.suboptimal_plays("bandit", 10, 1.0), "bandit = 'bandit': must be a Bandit"),
     (lambda: bounds.suboptimal_plays(cb.Bandit([cb.Constant(2)], [cb.Constant(1)]), 10, 1.0), "reward_mean"),

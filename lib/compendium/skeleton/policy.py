@@ -5,7 +5,7 @@ from math import inf, log, sqrt
 from typing import NamedTuple
 
 from ..checks import positive
-from .base import IndexRule, index
+from .base import IndexRule, checked, index
 
 
 class Alpha(NamedTuple):
@@ -35,9 +35,6 @@ class Skeleton(IndexRule):
     Skeleton(alpha=0.5)
     """
 
-    alpha: float = 1.0
+    alpha: float = checked(positive, 1.0)
     rule = staticmethod(skeleton)
     support = (0.0, 1.0)     # of rewards and costs, for which the paper proves something
-
-    def __post_init__(self):
-        positive("alpha", self.alpha)

@@ -2,14 +2,14 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, is_dataclass
-from typing import NamedTuple
+from dataclasses import MISSING, astuple, dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple, get_args
 
 import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import count, flag, frozen, numbers, ours, require
+from ..checks import count, flag, frozen, numbers, positive, require
 from ..engine.compilation import ready
 from ..engine.plain import CHOICE, INDEX, Ruled, by_choosing, by_rule, by_scanning
 from ..engine.run import Run
@@ -110,37 +110,23 @@ def choose(function: Callable) -> Callable:
     return compiled(function, "choose")
 
 
-def rule(function: Callable) -> Callable:
-    """Compile a rule of the library, or what it learns by; see `NamedRule`.
+rule = nb.njit(error_model="numpy")     # compiles a rule of the library, or what it learns by: see `NamedRule`
 
-    >>> rule(lambda t, *rest: -1)(1)
-    -1
+
+def checked(check: Callable | tuple, default: Any = MISSING) -> Any:
+    """A field of a policy whose value is looked at when the policy is made.
+
+    `check` takes the field's name and its value, and raises ValueError; a tuple holds all that is allowed. None is
+    allowed, too, where the field's annotation says so.
+
+    >>> @dataclass(frozen=True)
+    ... class Bold(Policy):
+    ...     boldness: float = checked(positive, default=1.0)
+    >>> Bold(0)
+    Traceback (most recent call last):
+    ValueError: boldness = 0: must be a finite number above 0
     """
-    return nb.njit(error_model="numpy")(function)
-
-
-def _require_made_by(maker, rule):
-    # Without compilation `index` and `choose` return the function as it is.
-    made_by = maker if callable(rule) and nb.config.DISABLE_JIT else getattr(rule, "maker", None)
-    cure = f"write @cb.{maker} above its def" if made_by is None else f"it is made by cb.{made_by}, which goes with " \
-           f"{'cb.IndexPolicy' if made_by == 'index' else 'cb.ChoosePolicy'}"
-    require(made_by == maker, "rule", rule, f"must be a function made by cb.{maker}; {cure}")
-
-
-def _require_functions(**functions):
-    for name, function in functions.items():
-        require(function is None or callable(function), name, function, "must be a function")
-
-
-def _own_numbers(name, given):
-    return _floats(numbers(name, given, -np.inf, np.inf, "must be a sequence of numbers"))
-
-
-def _own_params(rule, given):
-    params, P = _own_numbers("params", given), parameters_of(rule)
-    require(P is None or params.size == len(P._fields), "params", given,
-            f"must be one number for each of {getattr(P, '_fields', ())}")
-    return params
+    return field(default=default, metadata={"check": check})
 
 
 def takes_one(name: str, function: Callable, argument: str) -> None:
@@ -173,6 +159,12 @@ def require_known_costs(policy: "Policy", problem: Problem) -> None:
             "the policy must know every cost in advance: Constant(value)")
 
 
+def require_hard(policy: "Policy", problem: Problem) -> None:
+    """Raise ValueError unless costs are known and the budget is hard."""
+    require_known_costs(policy, problem)
+    require(problem.hard, "stop", "no hard budget", f"{type(policy).__name__} needs HardBudget(total)")
+
+
 def require_soft(policy: "Policy", problem: Problem) -> None:
     """Raise ValueError under a hard budget."""
     require(not problem.hard, "stop", "a hard budget",
@@ -183,25 +175,16 @@ def _floats(values):
     return np.array(values, float, ndmin=1).ravel()     # a copy: loops are compiled for arrays that may be written
 
 
-def _one_each(name, constant, K):
-    require(len(constant) == K, f"{name} prepare(problem)", constant, "must return one number per arm")
-    return constant
+def _own_numbers(name, given):
+    return _floats(numbers(name, given, -np.inf, np.inf, "must be a sequence of numbers"))
 
 
 class Policy:
     """Base of all policies.
 
-    Attributes
-    ----------
-    support : (low, high) or None
-        The range of rewards and costs that the policy's analysis lives on; others are refused.
-    reward_support : (low, high) or None
-        That of rewards, where it is not that of costs.
-    skips : bool
-        Whether it may skip rounds, and so can keep an anytime budget; others are refused there.
+    `support` is the range (low, high) of rewards and costs that the policy's analysis lives on; others are refused.
+    Only a policy that `skips` rounds can keep an anytime budget; others are refused there.
 
-    Examples
-    --------
     >>> cb.EpsilonGreedy(c=5, d=0.25).parameters, cb.EpsilonGreedy(c=5, d=0.25).skips
     (array([5.  , 0.25]), False)
     """
@@ -209,8 +192,17 @@ class Policy:
     support = None
     skips = False
 
+    def __post_init__(self):
+        for part in fields(self):
+            check, value = part.metadata.get("check"), getattr(self, part.name)
+            if isinstance(check, tuple):
+                require(value in check, part.name, value, f"must be one of {check}")
+            elif check is not None and not (value is None and type(None) in get_args(part.type)):
+                check(part.name, value)
+
     @property
     def reward_support(self) -> tuple[float, float] | None:
+        """`support` of rewards, where it is not that of costs."""
         return self.support
 
     @property
@@ -228,20 +220,44 @@ class Policy:
     def rehearse(self, name: str, problem: Problem) -> None:
         """Raise ValueError, calling the policy `name`, if its own functions do not work."""
         takes_one(f"{name} prepare", self.prepare, "the Problem")
-        told = _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
-        if not ours(self.prepare):
-            again = _own_numbers(f"{name} prepare(problem)", self.prepare(problem))
-            require(np.array_equal(told, again), f"{name} prepare", self.prepare, REPEATED)
+        told, again = (_own_numbers(f"{name} prepare(problem)", self.prepare(problem)) for _ in range(2))
+        require(np.array_equal(told, again), f"{name} prepare", self.prepare, REPEATED)
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
         """Play one run to its end, as the policy is defined, and return the driver's status."""
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class _PerCost(Policy):
+    """A policy that knows every cost, and divides rewards by their range before it compares them with costs."""
+
+    reward_scale: float = checked(positive, 1.0)
+    check = require_known_costs
+
+    def prepare(self, problem: Problem) -> np.ndarray:
+        return problem.cost_means
+
+
 class _Ruled(Policy):
     """A policy whose rule the engine calls with sums (`rules.by_sums`)."""
 
     rule = None
+
+    def _take(self, maker, rule, params, **functions):
+        """Take up what a user gives: a rule made by cb.index or cb.choose (`maker`), its numbers, and methods."""
+        # Without compilation `index` and `choose` return the function as it is.
+        made_by = maker if callable(rule) and nb.config.DISABLE_JIT else getattr(rule, "maker", None)
+        cure = f"write @cb.{maker} above its def" if made_by is None else f"it is made by cb.{made_by}, which goes " \
+               f"with {'cb.IndexPolicy' if made_by == 'index' else 'cb.ChoosePolicy'}"
+        require(made_by == maker, "rule", rule, f"must be a function made by cb.{maker}; {cure}")
+        for name, function in functions.items():
+            require(function is None or callable(function), name, function, "must be a function")
+            if function is not None:
+                setattr(self, name, function)
+        self.rule, self.params, P = by_sums(rule), _own_numbers("params", params), parameters_of(rule)
+        require(P is None or self.params.size == len(P._fields), "params", params,
+                f"must be one number for each of {getattr(P, '_fields', ())}")
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -263,13 +279,16 @@ class IndexRule(_Ruled):
 
     monotone = regular = True
 
-    def constants(self, problem: Problem) -> np.ndarray:
-        """What `prepare` tells of each arm, shape (K,)."""
-        return _one_each(type(self).__name__, _floats(self.prepare(problem)), problem.K)
+    def constants(self, problem: Problem, name: str | None = None) -> np.ndarray:
+        """What `prepare` tells of each arm, shape (K,); `name` is what errors call the policy."""
+        told = _floats(self.prepare(problem))
+        require(told.size == problem.K, f"{name or type(self).__name__} prepare(problem)", told,
+                "must return one number per arm")
+        return told
 
     def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
-        _one_each(name, _floats(self.prepare(problem)), problem.K)
+        self.constants(problem, name)
 
     def play(self, run: Run, problem: Problem, rng: object) -> int:
         return run.play(by_scanning, ready(self.rule, INDEX), self.constants(problem), self.parameters)
@@ -280,8 +299,8 @@ class NamedRule(Policy):
 
     t is the coming round, counted from 1, and `spent` what was spent before it; `arms` are the arms' pulls and sums
     (`state.Arms`). Subclasses say what it is told of the problem, `told(problem)`, with which parameters, `p`, and
-    what it remembers, `remember(problem)`; each is a tuple, of arrays and numbers. It returns a position, SKIP,
-    NULL_ARM, or END if no arm is affordable.
+    what it remembers, `remember(problem)`; each is an array, or a tuple of arrays and numbers. It returns a position,
+    SKIP, NULL_ARM, or END if no arm is affordable.
 
     With a `learn`, that is called after each pull, with (t, arm, outcome, arms, told, p, memory, rng): t rounds are
     over, and the last one paid `outcome.reward` and cost `outcome.cost`.
@@ -354,13 +373,9 @@ class IndexPolicy(IndexRule):
 
     def __init__(self, rule: Callable, params: ArrayLike = (), monotone: bool = False,
                  prepare: Callable[[Problem], ArrayLike] | None = None, regular: bool = False):
-        _require_made_by("index", rule)
-        _require_functions(prepare=prepare)
+        self._take("index", rule, params, prepare=prepare)
         self.monotone, self.regular = flag("monotone", monotone), flag("regular", regular)
         require(monotone or not regular, "regular", regular, "only an index that is monotone can be regular, too")
-        self.rule, self.params = by_sums(rule), _own_params(rule, params)
-        if prepare is not None:
-            self.prepare = prepare
 
 
 class ChoosePolicy(ChoiceRule):
@@ -384,10 +399,4 @@ class ChoosePolicy(ChoiceRule):
 
     def __init__(self, rule: Callable, params: ArrayLike = (), memory: Callable[[int], int] | None = None,
                  prepare: Callable[[Problem], ArrayLike] | None = None):
-        _require_made_by("choose", rule)
-        _require_functions(memory=memory, prepare=prepare)
-        self.rule, self.params = by_sums(rule), _own_params(rule, params)
-        if memory is not None:
-            self.memory = memory
-        if prepare is not None:
-            self.prepare = prepare
+        self._take("choose", rule, params, memory=memory, prepare=prepare)

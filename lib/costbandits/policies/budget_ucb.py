@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..checks import positive, require
-from .base import IndexRule, Policy, Problem, index
+from .base import IndexRule, Policy, Problem, checked, index
 
 
 class Exploration(NamedTuple):
@@ -48,34 +48,29 @@ def vucb_bv1(t, arm, p: Exploration):
     return inf if c <= 0.0 else r / c + 1.5 * (1.0 + 1.0 / smallest) * eps
 
 
-def lower_bound(policy: Policy, problem: Problem) -> float:
-    """lambda of a policy with a field `min_cost`: that field, or else the problem's smallest expected cost.
+@dataclass(frozen=True)
+class _LowestCost(Policy):
+    """A policy that is told lambda, a lower bound of the expected costs."""
 
-    >>> lower_bound(cb.BudgetUCB(min_cost=0.1), problem=None)
-    0.1
-    """
-    return problem.min_cost if policy.min_cost is None else policy.min_cost
+    min_cost: float | None = checked(positive, None)
 
+    def lowest_cost(self, problem: Problem) -> float:
+        """`min_cost`, or else the smallest expected cost."""
+        return problem.min_cost if self.min_cost is None else self.min_cost
 
-def warn_of_lower_bound(policy: Policy, problem: Problem) -> None:
-    """Warn where a policy's `min_cost` is none; in rehearsals, where the caller's filters apply, not in workers."""
-    if lower_bound(policy, problem) > problem.min_cost:
-        warnings.warn(f"{type(policy).__name__}: min_cost = {policy.min_cost!r} is above the smallest expected cost, "
-                      f"{problem.min_cost!r}; the analysis takes it to be a lower bound", stacklevel=2)
+    def rehearse(self, name: str, problem: Problem) -> None:
+        super().rehearse(name, problem)         # the caller's filters of warnings apply here, but not in workers
+        if self.lowest_cost(problem) > problem.min_cost:
+            warnings.warn(f"{type(self).__name__}: min_cost = {self.min_cost!r} is above the smallest expected cost, "
+                          f"{problem.min_cost!r}; the analysis takes it to be a lower bound", stacklevel=2)
 
 
 @dataclass(frozen=True)
-class _LowestCost(IndexRule):
-    """A policy that is told a lower bound of the expected costs."""
+class _LowestCostIndex(_LowestCost, IndexRule):
+    """An index with a bonus eps and lambda."""
 
-    min_cost: float | None = None
-    exploration: float = 1.0
+    exploration: float = checked(positive, 1.0)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        if self.min_cost is not None:
-            positive("min_cost", self.min_cost)
-        positive("exploration", self.exploration)
 
     @property
     def parameters(self):
@@ -86,15 +81,11 @@ class _LowestCost(IndexRule):
                 f"{type(self).__name__} needs one above 0, or a min_cost")
 
     def prepare(self, problem: Problem) -> np.ndarray:
-        return np.full(problem.K, lower_bound(self, problem))
-
-    def rehearse(self, name: str, problem: Problem) -> None:
-        super().rehearse(name, problem)
-        warn_of_lower_bound(self, problem)
+        return np.full(problem.K, self.lowest_cost(problem))
 
 
 @dataclass(frozen=True)
-class BudgetUCB(_LowestCost):
+class BudgetUCB(_LowestCostIndex):
     """Budget-UCB: r/c + (eps/c) (1 + min(r + eps, 1) / max(c - eps, lambda)), eps = sqrt(2 log(t-1) / n).
 
     Table 2 of the omega-UCB paper prints eps without the 2; that is `exploration=sqrt(1/2)`.
@@ -116,7 +107,7 @@ class BudgetUCB(_LowestCost):
 
 
 @dataclass(frozen=True)
-class UCBBV1(_LowestCost):
+class UCBBV1(_LowestCostIndex):
     """UCB-BV1: r/c + (1 + 1/lambda) eps / (lambda - eps), eps = sqrt(2 log(t-1) / n); infinite for eps >= lambda.
 
     Xia et al., Eq. (20-b); parameters as in `BudgetUCB`.
@@ -129,7 +120,7 @@ class UCBBV1(_LowestCost):
 
 
 @dataclass(frozen=True)
-class VUCBBV1(_LowestCost):
+class VUCBBV1(_LowestCostIndex):
     """vUCB-BV1: r/c + 1.5 (1 + 1/lambda) eps, eps = sqrt(2 log(t-1) / n).
 
     Xia et al., Eq. (20-a); parameters as in `BudgetUCB`.

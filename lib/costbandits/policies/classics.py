@@ -8,17 +8,18 @@ which an arm has paid 10 and cost 5 in 25 pulls.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import positive, require
-from .base import ChoiceRule, IndexRule, Problem, choose, index, require_soft
+from ..checks import number, positive
+from .base import ChoiceRule, IndexRule, Problem, checked, choose, index, require_soft
 
 
 class Alpha(NamedTuple):
-    """The factor of eps."""
+    """The factor of eps; the defaults are those that Table 2 recommends."""
 
     alpha: float
 
@@ -77,49 +78,43 @@ def ucb_b2(t, arm, p):
     return q + 1.4 * (e_r + q * e_c) / c
 
 
-class _Scaled(IndexRule):
-    """eps = alpha sqrt(log(t-1) / n); the default alpha is the one Table 2 recommends."""
-
-    support = (0.0, 1.0)
-
-    def __post_init__(self):
-        positive("alpha", self.alpha)
-
-
 @dataclass(frozen=True)
-class MUCB(_Scaled):
+class MUCB(IndexRule):
     """m-UCB: min(r + eps, 1) / max(c - eps, 0), eps = alpha sqrt(log(t-1) / n), alpha above 0.
 
     >>> round(cb.MUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.MUCB().parameters), 3)
     2.465
     """
 
-    alpha: float = 2.0**-4
+    alpha: float = checked(positive, 2.0**-4)
     rule = staticmethod(m_ucb)
+    support = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class CUCB(_Scaled):
+class CUCB(IndexRule):
     """c-UCB: r/c + eps/c, eps = alpha sqrt(log(t-1) / n), alpha above 0.
 
     >>> round(cb.CUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.CUCB().parameters), 3)
     2.268
     """
 
-    alpha: float = 2.0**-3
+    alpha: float = checked(positive, 2.0**-3)
     rule = staticmethod(c_ucb)
+    support = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class IUCB(_Scaled):
+class IUCB(IndexRule):
     """i-UCB: r/c + eps, eps = alpha sqrt(log(t-1) / n), alpha above 0.
 
     >>> round(cb.IUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.IUCB().parameters), 3)
     2.107
     """
 
-    alpha: float = 2.0**-2
+    alpha: float = checked(positive, 2.0**-2)
     rule = staticmethod(i_ucb)
+    support = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -172,13 +167,6 @@ class UCB1(IndexRule):
     support = (0.0, 1.0)
 
 
-class _Greedy(ChoiceRule):
-    """A policy that explores at random, ever more seldom."""
-
-    def check(self, problem: Problem) -> None:
-        require_soft(self, problem)
-
-
 @choose
 def b_greedy(t, spent, arms, told, p, memory, rng):
     """b-greedy (Xia et al., 2017), as in `BGreedy`."""
@@ -196,7 +184,7 @@ def b_greedy(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class BGreedy(_Greedy):
+class BGreedy(ChoiceRule):
     """b-greedy: each arm once, then a random one with probability min(1, K/t), else the one with the largest r/c.
 
     >>> cb.simulate({"b": cb.BGreedy()}, cb.instances.bernoulli(3), cb.Budget(20)).pulls[0, 0, -1]
@@ -204,6 +192,7 @@ class BGreedy(_Greedy):
     """
 
     rule = staticmethod(b_greedy)
+    check = require_soft
 
 
 class Exploring(NamedTuple):
@@ -221,15 +210,11 @@ def epsilon_greedy(t, spent, arms, told, p: Exploring, memory, rng):
         return t - 1
     if rng.random() < p.c * K / (p.d * p.d * t):
         return int(rng.random() * K)
-    arm = 0
-    for k in range(1, K):
-        if arms.reward[k] / arms.n[k] > arms.reward[arm] / arms.n[arm]:
-            arm = k
-    return arm
+    return int(np.argmax(arms.reward / arms.n))
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(_Greedy):
+class EpsilonGreedy(ChoiceRule):
     """eps_n-greedy: each arm once, then a random one with probability min(1, c K / (d^2 t)), else the largest r.
 
     Costs are ignored.
@@ -247,10 +232,7 @@ class EpsilonGreedy(_Greedy):
     EpsilonGreedy(c=5, d=0.25)
     """
 
-    c: float
-    d: float
+    c: float = checked(positive)
+    d: float = checked(partial(number, above=0, high=1, allowed="must be in (0, 1]"))
     rule = staticmethod(epsilon_greedy)
-
-    def __post_init__(self):
-        positive("c", self.c)
-        require(positive("d", self.d) <= 1, "d", self.d, "must be in (0, 1]")
+    check = require_soft

@@ -18,14 +18,15 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..checks import ROUNDING, count, require, share
+from ..checks import ROUNDING, count, flag, require, share
 from ..engine.state import new_record
-from .base import NamedRule, Policy, Problem, require_known_costs, rule
+from .base import NamedRule, Problem, checked, require_known_costs, rule
 
 # An arm that is pulled without asking again, and the last round in which it is.
 SPELL = np.dtype([("arm", "i8"), ("until", "i8")])
 
 ACTIVE, BEATEN, POOR = range(3)
+COSTS = ("known", "unknown")
 
 
 class Told(NamedTuple):
@@ -87,33 +88,34 @@ def bound_all(arms, told, notes):
             notes.price[k] = lowest_price(k, arms, told.width)
 
 
-class _Subsidy(Policy):
+def exploration(horizon: int, K: int) -> int:
+    """Pulls of each arm to explore with (tau): (T/K)^(2/3) to the nearest integer, if there are so many rounds.
+
+    >>> exploration(5000, 10), exploration(19, 10)      # 2 pulls of each of 10 arms are more than 19
+    (63, 1)
+    """
+    return min(round((horizon / K) ** (2 / 3)), horizon // K)
+
+
+class _Subsidy(NamedRule):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
 
     support = (0.0, 1.0)
-    alpha: float
-    costs = "known"         # unless there is a field of this name
-
-    def __post_init__(self):
-        share("alpha", self.alpha)
-        _one_of(self, "costs", ("known", "unknown"))
+    spell = SPELL
+    costs, exploration_pulls = "known", 1       # unless there are fields of these names
 
     def check(self, problem: Problem) -> None:
-        label, K, rounds = type(self).__name__, problem.K, problem.horizon
+        label, K, rounds, pulls = type(self).__name__, problem.K, problem.horizon, self.exploration_pulls
         require(rounds is not None, "stop", "no horizon", f"{label} needs Horizon(rounds)")
         require(rounds >= K, "stop", f"{rounds} rounds", f"{label} needs {K} or more, one for each arm")
+        require((pulls or 1) * K <= rounds, "exploration_pulls", pulls,
+                f"must be at most {rounds // K}, with {K} arms and {rounds} rounds")
         if self.costs == "known":
             require_known_costs(self, problem)
 
-
-class _SubsidyRule(_Subsidy, NamedRule):
-    """Such a policy with a rule, from what it is told and its notes."""
-
-    spell = SPELL
-
     def tau(self, problem: Problem) -> int:
         """How often all arms are pulled in turn to begin with."""
-        return 1
+        return self.exploration_pulls or exploration(problem.horizon, problem.K)
 
     def told(self, problem: Problem) -> Told:
         T = int(problem.horizon)
@@ -124,10 +126,6 @@ class _SubsidyRule(_Subsidy, NamedRule):
         if self.costs == "known":
             notes.price[:] = problem.cost_means
         return notes
-
-
-def _one_of(policy, name, allowed):
-    require(getattr(policy, name) in allowed, name, getattr(policy, name), f"must be one of {allowed}")
 
 
 # ---- CS-UCB and CS-TS (Sinha et al., Algorithm 1) ---------------------------------------------------
@@ -142,13 +140,14 @@ def cs_ucb(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSUCB(_SubsidyRule):
+class CSUCB(_Subsidy):
     """CS-UCB (Algorithm 1): each arm once, then scores min(mean + beta, 1), beta = sqrt(2 log T / n).
 
     Parameters
     ----------
     alpha : float
-        The subsidy factor, in [0, 1): the share of the largest expected reward that may be given up.
+        The subsidy factor, in [0, 1): the share of the largest expected reward that may be given up. Good enough is
+        1 - alpha times the best.
     costs : {"known", "unknown"}
         If unknown, the arm with the smallest max(mean cost - beta, 0) of the feasible ones is pulled (section 5.2).
 
@@ -158,8 +157,8 @@ class CSUCB(_SubsidyRule):
     CSUCB(alpha=0.1, costs='known')
     """
 
-    alpha: float
-    costs: str = "known"
+    alpha: float = checked(share)
+    costs: str = checked(COSTS, "known")
     rule = staticmethod(cs_ucb)
 
 
@@ -188,23 +187,20 @@ def cs_ts_learns(t, arm, outcome, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSTS(_SubsidyRule):
+class CSTS(_Subsidy):
     """CS-TS (Algorithm 1): each arm once, then scores drawn from the posteriors of the mean rewards.
 
     Parameters
     ----------
-    alpha : float
-        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
+    alpha, costs
+        As in `CSUCB`; the paper has no unknown costs for CS-TS.
     posterior : {"beta", "gaussian"}
         Beta(1, 1) priors, where a fractional reward x becomes a Bernoulli trial with probability x; or a normal law
         around the mean with variance 1/n (Theorem 1).
-    costs : {"known", "unknown"}
-        Unknown costs as in `CSUCB`; the paper has none for CS-TS.
     naive : bool
-        Draw every arm in every round, as the definition says. By default the same law is played with few draws
-        (`fast.subsidy_thompson`); the two use their random numbers differently, so runs agree in distribution and not
-        one by one. While one arm is far enough ahead its pulls are made many at a time; while several contend every
-        round is played, for a draw of each could change the choice.
+        Draw every arm in every round, as in `BTS`. By default (`fast.subsidy_thompson`) the pulls of one arm are made
+        many at a time while it is far enough ahead; while several contend every round is played, for a draw of each
+        could change the choice.
 
     Examples
     --------
@@ -212,17 +208,12 @@ class CSTS(_SubsidyRule):
     CSTS(alpha=0.1, posterior='gaussian', costs='known', naive=False)
     """
 
-    alpha: float
-    posterior: str = "beta"
-    costs: str = "known"
-    naive: bool = False
+    alpha: float = checked(share)
+    posterior: str = checked(("beta", "gaussian"), "beta")
+    costs: str = checked(COSTS, "known")
+    naive: bool = checked(flag, False)
     rule = staticmethod(cs_ts)
     learn = staticmethod(cs_ts_learns)
-
-    def __post_init__(self):
-        super().__post_init__()
-        _one_of(self, "posterior", ("beta", "gaussian"))
-        require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")
 
     @property
     def p(self) -> tuple:
@@ -230,34 +221,6 @@ class CSTS(_SubsidyRule):
 
 
 # ---- CS-ETC (Sinha et al., Algorithms 2 and 3) ------------------------------------------------------
-
-def exploration(horizon: int, K: int) -> int:
-    """Pulls of each arm to explore with (tau): (T/K)^(2/3) to the nearest integer, if there are so many rounds.
-
-    >>> exploration(5000, 10), exploration(19, 10)      # 2 pulls of each of 10 arms are more than 19
-    (63, 1)
-    """
-    return min(round((horizon / K) ** (2 / 3)), horizon // K)
-
-
-class _Exploring(_SubsidyRule):
-    """A policy that explores all arms equally to begin with."""
-
-    def __post_init__(self):
-        if hasattr(self, "alpha"):          # `BlindETC` has none
-            super().__post_init__()
-        if self.exploration_pulls is not None:
-            count("exploration_pulls", self.exploration_pulls)
-
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
-        K, rounds, pulls = problem.K, problem.horizon, self.exploration_pulls
-        require((pulls or 1) * K <= rounds, "exploration_pulls", pulls,
-                f"must be at most {rounds // K}, with {K} arms and {rounds} rounds")
-
-    def tau(self, problem: Problem) -> int:
-        return self.exploration_pulls or exploration(problem.horizon, problem.K)
-
 
 @rule
 def cs_etc(t, spent, arms, told, p, memory, rng):
@@ -269,7 +232,7 @@ def cs_etc(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSETC(_Exploring):
+class CSETC(_Subsidy):
     """CS-ETC (Algorithms 2 and 3): all arms in turn, tau times; then the cheapest that may be good enough.
 
     Bounds are mean +- beta within [0, 1], beta = sqrt(2 log T / n), and an arm is feasible if its upper bound is at
@@ -277,12 +240,10 @@ class CSETC(_Exploring):
 
     Parameters
     ----------
-    alpha : float
-        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
+    alpha, costs
+        As in `CSUCB`; unknown costs are Algorithm 3.
     exploration_pulls : int, optional
         tau; by default (T/K)^(2/3) to the nearest integer (`exploration`).
-    costs : {"known", "unknown"}
-        Algorithm 3, with unknown costs, takes the smallest max(mean cost - beta, 0).
 
     Examples
     --------
@@ -290,9 +251,9 @@ class CSETC(_Exploring):
     CSETC(alpha=0.1, exploration_pulls=50, costs='known')
     """
 
-    alpha: float
-    exploration_pulls: int | None = None
-    costs: str = "known"
+    alpha: float = checked(share)
+    exploration_pulls: int | None = checked(count, None)
+    costs: str = checked(COSTS, "known")
     rule = staticmethod(cs_etc)
 
 
@@ -307,7 +268,7 @@ def commit_once(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CommitOnce(_Exploring):
+class CommitOnce(_Subsidy):
     """CS-ETC that looks at the bounds only once, after exploring, and pulls the arm it finds then to the end.
 
     Named after Theorem 3: the same bound holds for it, and the paper found it to be worse. Parameters as in `CSETC`.
@@ -316,8 +277,8 @@ class CommitOnce(_Exploring):
     CommitOnce(alpha=0.1, exploration_pulls=None)
     """
 
-    alpha: float
-    exploration_pulls: int | None = None
+    alpha: float = checked(share)
+    exploration_pulls: int | None = checked(count, None)
     rule = staticmethod(commit_once)
 
 
@@ -329,14 +290,14 @@ def blind(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class BlindETC(_Exploring):
+class BlindETC(_Subsidy):
     """For comparison: explores as `CSETC` does, and then pulls the cheapest arm, whatever was seen.
 
     >>> cb.BlindETC(exploration_pulls=20)
     BlindETC(exploration_pulls=20)
     """
 
-    exploration_pulls: int | None = None
+    exploration_pulls: int | None = checked(count, None)
     rule = staticmethod(blind)
 
     def told(self, problem: Problem) -> tuple:
@@ -361,11 +322,9 @@ def batch(m, horizon):
 @nb.njit(error_model="numpy")
 def next_of(standing, tau, arms, notes):
     """The cheapest of the arms of a standing that have fewer than tau pulls; -1 if there is none."""
-    arm = -1
-    for k in range(arms.n.size):
-        if notes.standing[k] == standing and arms.n[k] < tau and (arm < 0 or notes.price[k] < notes.price[arm]):
-            arm = k
-    return arm
+    price = np.where((notes.standing == standing) & (arms.n < tau), notes.price, inf)
+    arm = np.argmin(price)
+    return arm if price[arm] < inf else -1
 
 
 @nb.njit(error_model="numpy")
@@ -375,16 +334,10 @@ def eliminate(t, arms, told, notes):
     arm = next_of(ACTIVE, tau, arms, notes)
     if arm >= 0:
         return arm, t + tau - arms.n[arm] - 1
-    bar = -inf
-    for k in range(arms.n.size):
-        if notes.standing[k] == ACTIVE:
-            bar = max(bar, arms.reward[k] / arms.n[k] - b)
-    for k in range(arms.n.size):
-        if notes.standing[k] == ACTIVE:
-            if arms.reward[k] / arms.n[k] + b >= bar:
-                notes.omega[k] += 1.0
-            else:
-                notes.standing[k] = BEATEN
+    active, mean = notes.standing == ACTIVE, arms.reward / arms.n
+    stays = active & (mean + b >= (mean[active] - b).max())
+    notes.omega[stays] += 1.0
+    notes.standing[active & ~stays] = BEATEN
     return -1, 0
 
 
@@ -417,17 +370,14 @@ def pairwise(t, spent, arms, told, p, memory, rng):
     """Stage 1 while several arms are active, then stage 2, as in `PairwiseElimination`."""
     spell = memory.spell
     while t > spell.until:
-        champion, active = 0, 0
-        for k in range(arms.n.size):
-            if memory.standing[k] == ACTIVE:
-                champion, active = k, active + 1
-        spell.arm, spell.until = (eliminate(t, arms, told, memory) if active > 1
-                                  else compare(champion, t, arms, told, memory))
+        active = np.flatnonzero(memory.standing == ACTIVE)
+        spell.arm, spell.until = (eliminate(t, arms, told, memory) if active.size > 1
+                                  else compare(active[0], t, arms, told, memory))
     return spell.arm
 
 
 @dataclass(frozen=True)
-class PairwiseElimination(_SubsidyRule):
+class PairwiseElimination(_Subsidy):
     """Pairwise elimination (PE-CS; Juneja, Joe-Wong and Yagan, 2025), as the authors' released code has it.
 
     Stage 1 finds the best arm by improved UCB: after round m each active arm has tau_m = ceil(2 log(T D^2) / D^2)
@@ -442,5 +392,5 @@ class PairwiseElimination(_SubsidyRule):
     PairwiseElimination(alpha=0.1)
     """
 
-    alpha: float
+    alpha: float = checked(share)
     rule = staticmethod(pairwise)

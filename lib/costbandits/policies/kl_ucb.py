@@ -19,10 +19,9 @@ from math import exp, expm1, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 import numba as nb
-import numpy as np
 
-from ..checks import positive, require
-from .base import IndexRule, Problem, Scale, index, require_known_costs
+from ..checks import flag, positive
+from .base import IndexRule, Scale, _PerCost, checked, index
 from .omega_ucb import Rho
 
 _jit = nb.njit(error_model="numpy")
@@ -191,14 +190,10 @@ class KLUCBSC(IndexRule):
     11.694
     """
 
-    plus: bool = False
-    exploration: float = 1.0
+    plus: bool = checked(flag, False)
+    exploration: float = checked(positive, 1.0)
     rule = staticmethod(kl_ucb_sc)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        require(isinstance(self.plus, bool), "plus", self.plus, "must be True or False")
-        positive("exploration", self.exploration)
 
 
 @index
@@ -218,26 +213,17 @@ class OmegaKLUCB(IndexRule):
     limit, these are Chernoff's. It keeps the promise that omega-UCB breaks: its regret is O(B^(1 - rho)) for rho < 1
     and O(log B) from rho = 1 on, however rewards and costs depend on each other. (Ours; the chapter has the proof.) An
     arm whose observed costs are all 0 has an infinite index; so has one whose lower bound is below the smallest number.
+    rho, above 0, is how much to explore.
 
-    Parameters
-    ----------
-    rho : float
-        How much to explore; above 0.
-
-    Examples
-    --------
     At round 101, of an arm that has paid 0.4 and cost 0.2 in each of its 50 pulls:
 
     >>> round(cb.OmegaKLUCB.rule(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([1.0])), 2)
     8.93
     """
 
-    rho: float = 1.0
+    rho: float = checked(positive, 1.0)
     rule = staticmethod(omega_kl_ucb)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        positive("rho", self.rho)
 
 
 @index
@@ -248,7 +234,7 @@ def kl_ucb(t, arm, p: Scale):
 
 
 @dataclass(frozen=True)
-class KLUCB(IndexRule):
+class KLUCB(_PerCost, IndexRule):
     """KL-UCB over the known cost c: sup {x : n kl(r, x) <= log t} / c; under a hard budget of the arms that it affords.
 
     Luedtke et al. (2019) prove this kind of index optimal where a budget is set for each round; to fill one hard budget
@@ -267,18 +253,8 @@ class KLUCB(IndexRule):
     0.347
     """
 
-    reward_scale: float = 1.0
     rule = staticmethod(kl_ucb)
-
-    def __post_init__(self):
-        positive("reward_scale", self.reward_scale)
 
     @property
     def reward_support(self) -> tuple[float, float]:
         return 0.0, float(self.reward_scale)
-
-    def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-
-    def prepare(self, problem: Problem) -> np.ndarray:
-        return problem.cost_means

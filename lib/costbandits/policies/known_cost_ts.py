@@ -10,8 +10,8 @@ from math import inf
 
 import numpy as np
 
-from ..checks import positive, require, rounding
-from .base import ChoiceRule, Problem, Scale, choose, require_known_costs
+from ..checks import flag, require, rounding
+from .base import ChoiceRule, Problem, Scale, _PerCost, checked, choose
 
 
 @choose
@@ -34,7 +34,7 @@ def known_cost_ts(t, spent, arms, told, p: Scale, memory, rng):
 
 
 @dataclass(frozen=True)
-class KnownCostTS(ChoiceRule):
+class KnownCostTS(_PerCost, ChoiceRule):
     """Thompson sampling over the known cost: the largest R/c, R from Beta(1 + successes, 1 + failures).
 
     Under a hard budget, of the arms that it affords. A reward becomes a Bernoulli trial, with its share of
@@ -46,10 +46,8 @@ class KnownCostTS(ChoiceRule):
     reward_scale : float
         Rewards lie between 0 and this.
     naive : bool
-        Draw every arm in every round, as the definition says. By default the same law is played with few draws, and
-        many pulls at once while one arm is ahead; the two use their random numbers differently, so runs agree in
-        distribution and not one by one. While several arms contend, and near the end of a hard budget, every round is
-        drawn.
+        Draw every arm in every round, as in `BTS`. By default many pulls are made at once while one arm is ahead; while
+        several arms contend, and near the end of a hard budget, every round is drawn.
 
     Examples
     --------
@@ -57,25 +55,20 @@ class KnownCostTS(ChoiceRule):
     KnownCostTS(reward_scale=5, naive=False)
     """
 
-    reward_scale: float = 1.0
-    naive: bool = False
+    naive: bool = checked(flag, False)
     rule = staticmethod(known_cost_ts)
 
     @property
     def reward_support(self) -> tuple[float, float]:
         return 0.0, float(self.reward_scale)
 
-    def __post_init__(self):
-        positive("reward_scale", self.reward_scale)
-        require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")
-
     def memory(self, K: int) -> int:
         return K + 2
 
     def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-        smallest = float(problem.cost_means.min())      # a score below -1 would never be the largest
-        require(smallest >= 0, "smallest cost", smallest, "KnownCostTS needs costs of 0 or more")
+        super().check(problem)
+        # A score below -1 would never be the largest.
+        require(problem.min_cost >= 0, "smallest cost", problem.min_cost, "KnownCostTS needs costs of 0 or more")
 
     def prepare(self, problem: Problem) -> np.ndarray:
         ceiling = problem.budget + rounding(problem.budget) if problem.hard else inf

@@ -8,14 +8,15 @@ passed over, then and always.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import floor, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import number, positive, require, rounding
+from ..checks import number, rounding
 from ..engine.driver import END
-from .base import ChoiceRule, IndexRule, NamedRule, Problem, Scale, choose, index, require_known_costs, rule
+from .base import ChoiceRule, IndexRule, NamedRule, Problem, Scale, _PerCost, checked, choose, index, require_hard, rule
 
 
 @index
@@ -26,7 +27,7 @@ def density(t, arm, p: Scale):
 
 
 @dataclass(frozen=True)
-class FractionalKUBE(IndexRule):
+class FractionalKUBE(_PerCost, IndexRule):
     """Fractional KUBE: the affordable arm with the largest density (r + sqrt(2 ln t / n)) / c.
 
     Rewards are divided by `reward_scale` before the bonus is added: their common range, which the analysis takes to be
@@ -36,17 +37,7 @@ class FractionalKUBE(IndexRule):
     0.504
     """
 
-    reward_scale: float = 1.0
     rule = staticmethod(density)
-
-    def __post_init__(self):
-        positive("reward_scale", self.reward_scale)
-
-    def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-
-    def prepare(self, problem: Problem) -> np.ndarray:
-        return problem.cost_means
 
 
 class KnownCosts(NamedTuple):
@@ -54,14 +45,6 @@ class KnownCosts(NamedTuple):
 
     costs: np.ndarray
     ceiling: float
-
-
-class Filling(NamedTuple):
-    """Room for the arms' densities, and for a filling: which arms, in order, and how often each."""
-
-    density: np.ndarray
-    picks: np.ndarray
-    counts: np.ndarray
 
 
 @rule
@@ -94,7 +77,7 @@ def kube(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class KUBE(NamedRule):
+class KUBE(_PerCost, NamedRule):
     """KUBE (Algorithm 1): an arm drawn from the density-ordered greedy filling of what is left of the budget.
 
     Densities and `reward_scale` are those of `FractionalKUBE`; items of the filling are equally likely.
@@ -103,15 +86,8 @@ class KUBE(NamedRule):
     KUBE(reward_scale=5)
     """
 
-    reward_scale: float = 1.0
     rule = staticmethod(kube)
-
-    def __post_init__(self):
-        positive("reward_scale", self.reward_scale)
-
-    def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-        require(problem.hard, "stop", "no hard budget", "KUBE needs HardBudget(total)")
+    check = require_hard
 
     @property
     def p(self) -> Scale:
@@ -120,8 +96,9 @@ class KUBE(NamedRule):
     def told(self, problem: Problem) -> KnownCosts:
         return KnownCosts(problem.cost_means.copy(), problem.budget + rounding(problem.budget))
 
-    def remember(self, problem: Problem) -> Filling:
-        return Filling(np.zeros(problem.K), np.zeros(problem.K, np.int64), np.zeros(problem.K))
+    def remember(self, problem: Problem) -> tuple:
+        """Room for the arms' densities, and for a filling: which arms, in order, and how often each."""
+        return np.zeros(problem.K), np.zeros(problem.K, np.int64), np.zeros(problem.K)
 
 
 @choose
@@ -162,16 +139,9 @@ class EpsilonFirst(ChoiceRule):
     EpsilonFirst(epsilon=0.1)
     """
 
-    epsilon: float
+    epsilon: float = checked(partial(number, above=0, below=1, allowed="must be a number in (0, 1)"))
     rule = staticmethod(epsilon_first)
-
-    def __post_init__(self):
-        allowed = "must be a number in (0, 1)"
-        require(0 < number("epsilon", self.epsilon, allowed=allowed) < 1, "epsilon", self.epsilon, allowed)
-
-    def check(self, problem: Problem) -> None:
-        require_known_costs(self, problem)
-        require(problem.hard, "stop", "no hard budget", "EpsilonFirst needs HardBudget(total)")
+    check = require_hard
 
     def prepare(self, problem: Problem) -> np.ndarray:
         parts = self.epsilon * problem.budget, problem.budget

@@ -11,7 +11,8 @@ norm of A^-1, and the smallest is as far below. So the best pair of parameters n
 largest reward is not negative: it is so for some arm while the true parameters are in the ball.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from math import inf, log, sqrt
 from typing import NamedTuple
 
@@ -20,8 +21,8 @@ import numpy as np
 
 from ..checks import number, positive, require
 from ..engine.driver import step
-from .base import NamedRule, Problem
-from .budget_ucb import lower_bound, warn_of_lower_bound
+from .base import NamedRule, Problem, checked
+from .budget_ucb import _LowestCost
 
 
 class Told(NamedTuple):
@@ -200,20 +201,14 @@ class CB(NamedRule):
     CB(delta=0.05, ridge=1.0, noise=None)
     """
 
-    delta: float | None = None
-    ridge: float = 1.0
-    noise: float | None = field(default=None, kw_only=True)
-    radius, ratio, min_cost = "proof", False, 1.0       # costs do not count
+    delta: float | None = checked(
+        partial(number, above=0, below=1, allowed="must be a number in (0, 1), or None for 1 / B"), None)
+    ridge: float = checked(positive, 1.0)
+    _: KW_ONLY
+    noise: float | None = checked(positive, None)
+    radius, ratio = "proof", False
     rule, learn = staticmethod(confidence_balls), staticmethod(rank_one)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        allowed = "must be a number in (0, 1), or None for 1 / B"
-        if self.delta is not None:
-            require(0 < number("delta", self.delta, allowed=allowed) < 1, "delta", self.delta, allowed)
-        positive("ridge", self.ridge)
-        if self.noise is not None:
-            positive("noise", self.noise)
 
     def check(self, problem: Problem) -> None:
         label = type(self).__name__
@@ -227,7 +222,8 @@ class CB(NamedRule):
         delta = min(1 / problem.budget, 0.5) if self.delta is None else self.delta
         delta = delta / 2 if self.radius == "determinant" else delta    # two balls share it
         noise, length = linear.noise if self.noise is None else self.noise, (x * x).sum(axis=1).max() ** 0.5
-        floats = map(float, (noise, linear.size, self.ridge, delta, length, lower_bound(self, problem)))
+        smallest = self.lowest_cost(problem) if self.ratio else 1.0      # for CB costs do not count
+        floats = map(float, (noise, linear.size, self.ridge, delta, length, smallest))
         return Told(*floats, self.radius == "printed", self.ratio, x, np.ascontiguousarray(x.T))
 
     def remember(self, problem: Problem) -> Memory:
@@ -238,7 +234,7 @@ class CB(NamedRule):
 
 
 @dataclass(frozen=True)
-class BudgetCB(CB):
+class BudgetCB(_LowestCost, CB):
     """Budget-CB: the arm with the largest min(x . mu_r + eps ||x||, 1) / max(x . mu_c - eps ||x||, lambda).
 
     eps = C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), with the noise's constant C, the longest
@@ -262,17 +258,5 @@ class BudgetCB(CB):
     BudgetCB(delta=None, ridge=1.0, noise=None, min_cost=0.1, radius='proof')
     """
 
-    min_cost: float | None = None
-    radius: str = "proof"
+    radius: str = checked(("proof", "printed", "determinant"), "proof")
     ratio = True
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.min_cost is not None:
-            positive("min_cost", self.min_cost)
-        require(self.radius in ("proof", "printed", "determinant"), "radius", self.radius,
-                "must be 'proof', 'printed' or 'determinant'")
-
-    def rehearse(self, name: str, problem: Problem) -> None:
-        super().rehearse(name, problem)
-        warn_of_lower_bound(self, problem)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numba as nb
 
 from ..checks import positive
-from .base import IndexRule, index
+from .base import IndexRule, checked, index
 
 _jit = nb.njit(inline="always", error_model="numpy")
 
@@ -73,12 +73,9 @@ class OmegaUCB(IndexRule):
     3.96
     """
 
-    rho: float = 0.25
+    rho: float = checked(positive, 0.25)
     rule = staticmethod(omega_ucb)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        positive("rho", self.rho)
 
 
 @dataclass(frozen=True)

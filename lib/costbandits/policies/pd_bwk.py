@@ -11,7 +11,7 @@ import numba as nb
 import numpy as np
 
 from ..checks import positive, require
-from .base import IndexRule, Problem, index
+from .base import IndexRule, Problem, checked, index
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -52,13 +52,9 @@ class PDBwK(IndexRule):
     3.258
     """
 
-    constant: float | None = None
+    constant: float | None = checked(positive, None)
     rule = staticmethod(pd_bwk)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        if self.constant is not None:
-            positive("constant", self.constant)
 
     @property
     def parameters(self) -> np.ndarray:

@@ -11,17 +11,18 @@ hull of the points (cost, reward), null arm included, that crosses the line cost
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 
-from ..checks import ROUNDING, number, positive, require
+from ..checks import ROUNDING, flag, number, positive, require
 from ..engine.driver import NULL_ARM, SKIP
 from ..engine.state import new_record
 from ..environments.hull import bridge
-from .base import NamedRule, Problem, rule
+from .base import NamedRule, Problem, checked, rule
 
 
 class Told(NamedTuple):
@@ -29,13 +30,6 @@ class Told(NamedTuple):
 
     rate: float
     horizon: int
-
-
-class Bounds(NamedTuple):
-    """Bounds on rewards and on costs: an entry per arm and a last one for the null arm, whose mean is known to be 0."""
-
-    upper: np.ndarray
-    lower: np.ndarray
 
 
 @nb.njit(error_model="numpy")
@@ -68,14 +62,15 @@ ACCOUNT = np.dtype([(name, "f8") for name in ("S_p", "N_p", "pending", "skips_un
 
 
 class Reading(NamedTuple):
-    """The fields of `SUAK`, as its rule takes them; `radii` are margin and width, None the paper's."""
+    """The fields of `SUAK`, as its rule takes them."""
 
     under_use: float
     knows_T: bool
     counting: int
     least: bool
     divisor: float | None
-    radii: tuple[float, float] | None
+    margin: float
+    width: float
 
 
 class Phases(NamedTuple):
@@ -89,6 +84,8 @@ class Phases(NamedTuple):
 
 # What is held back, and the number in it, if any; see `SUAK`.
 RESERVES = {"log t / omega^2": None, "log t / 8 omega": 8.0, "log t / 4 omega": 4.0}
+MARGIN = partial(number, low=2.0, allowed="must be a number, 2 or more")
+WIDTH = partial(number, above=0.0, high=3.0, allowed="must be a number in (0, 3]")
 
 
 @nb.njit(error_model="numpy")
@@ -97,14 +94,6 @@ def held_back(under_use, divisor, log_t, omega):
     if divisor is None:
         return under_use * log_t / (omega * omega)
     return under_use * log_t / (divisor * omega)
-
-
-@nb.njit(error_model="numpy")
-def margin_and_width(radii):
-    """The paper's, unless others are given."""
-    if radii is None:
-        return 7.0, 3.0
-    return radii
 
 
 @nb.njit(error_model="numpy")
@@ -117,13 +106,13 @@ def mixed(k, j, cost_k, cost_j, b, omega, rng):
 @nb.njit(inline="always", error_model="numpy")
 def questions(t, arms, c, p, delta):
     """The unsure arm to pull, with c within its wide interval (4), (5), -1 if none is; and the least gap (7)."""
-    log_t, unsure, (margin, _) = log(t), -1, margin_and_width(p.radii)
+    log_t, unsure = log(t), -1
     for k in range(arms.n.size):
         radius, gap = inf, 0.0
         if arms.n[k] > 0:
             radius, gap = sqrt(1.5 * log_t / arms.n[k]), abs(arms.cost[k] / arms.n[k] - c)
         delta = min(delta, gap - radius)
-        if gap <= margin * radius and (unsure < 0 or (p.least and arms.n[k] < arms.n[unsure])):
+        if gap <= p.margin * radius and (unsure < 0 or (p.least and arms.n[k] < arms.n[unsure])):
             unsure = k
     return unsure, delta
 
@@ -148,12 +137,12 @@ def ask(arm, spent, memory):
 @nb.njit(inline="always", error_model="numpy")
 def base(t, left, delta, arms, told, p, memory, rng):
     """An arm of the optimistic base (lines 23 to 34), where `left` may be spent."""
-    c, log_t, account, (_, width) = told.rate, log(t), memory.account, margin_and_width(p.radii)
+    c, log_t, account = told.rate, log(t), memory.account
     if account.phase_2 == 0.0:
         account.phase_2 = t
     omega = delta / (2.0 + delta - c)                             # (6)
     account.least_omega, account.most_omega = min(account.least_omega, omega), max(account.most_omega, omega)
-    bounds(arms, width * (log(told.horizon) if p.knows_T else log_t), memory.upper, memory.lower)
+    bounds(arms, p.width * (log(told.horizon) if p.knows_T else log_t), memory.upper, memory.lower)
     k, j = bridge(memory.upper, memory.lower, c)
     if j >= 0:
         # No arm is unsure, so j costs more than c by its mean, too, and k costs less.
@@ -200,6 +189,10 @@ def suak_2(t, spent, arms, told, p, memory, rng):
 
 
 # ---- Its rivals -------------------------------------------------------------------------------------
+
+# The pair of arms that UCB-Simplex played last, -1 for none, and what was spent before.
+LAST = np.dtype([("pair", "i8"), ("spent_before", "f8")])
+
 
 @nb.njit(error_model="numpy")
 def first_pull(t, spent, arms, c):
@@ -321,33 +314,12 @@ def control_budget(t, spent, arms, told, p, memory, rng):
     return arm if arm < K else NULL_ARM
 
 
-class Members(NamedTuple):
-    """Primal-Dual's own: bounds, and which arms (null arm last) were found to be needed."""
-
-    upper: np.ndarray
-    lower: np.ndarray
-    member: np.ndarray
-
-
-# The pair of arms that was played last, -1 for none, and what was spent before.
-LAST = np.dtype([("pair", "i8"), ("spent_before", "f8")])
-
-
-class Bases(NamedTuple):
-    """UCB-Simplex's own: bounds of rewards and mean costs; what each base was charged, how often it was chosen."""
-
-    upper: np.ndarray
-    cost: np.ndarray
-    charged: np.ndarray
-    chosen: np.ndarray
-    last: np.record
-
-
 class _Anytime(NamedRule):
     """A policy of rounds under an anytime budget."""
 
     skips = True
     support = (0.0, 1.0)
+    rows = 2
 
     def check(self, problem: Problem) -> None:
         require(problem.rate is not None, "stop", "no anytime budget",
@@ -356,8 +328,9 @@ class _Anytime(NamedRule):
     def told(self, problem: Problem) -> Told:
         return Told(float(problem.rate), int(problem.horizon))
 
-    def remember(self, problem: Problem) -> NamedTuple:
-        return Bounds(*np.zeros((2, problem.K + 1)))
+    def remember(self, problem: Problem) -> tuple:
+        """First upper bounds of rewards and lower bounds of costs, the null arm last, whose means are known to be 0."""
+        return tuple(np.zeros((self.rows, problem.K + 1)))
 
 
 @dataclass(frozen=True)
@@ -397,21 +370,13 @@ class SUAK(_Anytime):
     'least'
     """
 
-    under_use: float = 1.0
-    log: str = "t"
-    counting: str = "skips"
-    order: str = "least"
-    reserve: str = "log t / omega^2"
-    margin: float = 7.0
-    width: float = 3.0
-
-    def __post_init__(self):
-        number("under_use", self.under_use, low=0.0, allowed="must be a number, 0 or more")
-        for name, allowed in (("log", ("t", "T")), ("counting", READINGS), ("order", ("least", "first")),
-                              ("reserve", tuple(RESERVES))):
-            require(getattr(self, name) in allowed, name, getattr(self, name), f"must be one of {allowed}")
-        number("margin", self.margin, low=2.0, allowed="must be a number, 2 or more")
-        number("width", self.width, high=3.0, allowed="must be a number in (0, 3]", above=0.0)
+    under_use: float = checked(partial(number, low=0.0, allowed="must be a number, 0 or more"), 1.0)
+    log: str = checked(("t", "T"), "t")
+    counting: str = checked(READINGS, "skips")
+    order: str = checked(("least", "first"), "least")
+    reserve: str = checked(tuple(RESERVES), "log t / omega^2")
+    margin: float = checked(MARGIN, 7.0)
+    width: float = checked(WIDTH, 3.0)
 
     @property
     def rule(self) -> Callable:
@@ -420,9 +385,8 @@ class SUAK(_Anytime):
 
     @property
     def p(self) -> Reading:
-        radii = float(self.margin), float(self.width)
         return Reading(float(self.under_use), self.log == "T", READINGS.index(self.counting), self.order == "least",
-                       RESERVES[self.reserve], None if radii == (7.0, 3.0) else radii)
+                       RESERVES[self.reserve], float(self.margin), float(self.width))
 
     def rehearse(self, name: str, problem: Problem) -> None:
         super().rehearse(name, problem)
@@ -450,9 +414,9 @@ class SUAK2(SUAK):
     """
 
     counting: str = field(default="two accounts", init=False)
-    reserve: str = "log t / 4 omega"
-    margin: float = 3.0
-    width: float = 1.5
+    reserve: str = checked(tuple(RESERVES), "log t / 4 omega")
+    margin: float = checked(MARGIN, 3.0)
+    width: float = checked(WIDTH, 1.5)
 
 
 @dataclass(frozen=True)
@@ -476,14 +440,9 @@ class OnePhaseSkip(_Anytime):
     OnePhaseSkip(radius='2logT', time_row=True)
     """
 
-    radius: str = "3logT"
-    time_row: bool = True
+    radius: str = checked(("3logT", "3logt", "2.5logT", "2logT"), "3logT")
+    time_row: bool = checked(flag, True)
     rule = staticmethod(one_phase)
-
-    def __post_init__(self):
-        allowed = ("3logT", "3logt", "2.5logT", "2logT")
-        require(self.radius in allowed, "radius", self.radius, f"must be one of {allowed}")
-        require(isinstance(self.time_row, bool), "time_row", self.time_row, "must be True or False")
 
     @property
     def p(self) -> tuple:
@@ -503,9 +462,7 @@ class PrimalDualSkip(_Anytime):
     """
 
     rule = staticmethod(primal_dual)
-
-    def remember(self, problem: Problem) -> Members:
-        return Members(*np.zeros((3, problem.K + 1)))
+    rows = 3        # also which arms, or the null arm, were found to be needed
 
 
 @dataclass(frozen=True)
@@ -520,27 +477,25 @@ class UCBSimplexSkip(_Anytime):
     UCBSimplexSkip(lam=9.0)
     """
 
-    lam: float = 9.0
+    lam: float = checked(positive, 9.0)
     rule = staticmethod(ucb_simplex)
-
-    def __post_init__(self):
-        positive("lam", self.lam)
 
     @property
     def p(self) -> tuple:
         return (float(self.lam),)
 
-    def remember(self, problem: Problem) -> Bases:
+    def remember(self, problem: Problem) -> tuple:
+        """Bounds of rewards, mean costs; what each base was charged, and how often it was chosen; the last one."""
         K, last = problem.K, new_record(LAST)
         last.pair = -1
-        return Bases(*np.zeros((2, K + 1)), *np.zeros((2, K * (K + 1))), last)
+        return *np.zeros((2, K + 1)), *np.zeros((2, K * (K + 1))), last
 
 
 class _KnowsMeans(_Anytime):
     """For comparison: an agent who knows all means."""
 
-    def remember(self, problem: Problem) -> Bounds:
-        return Bounds(np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0))
+    def remember(self, problem: Problem) -> tuple:
+        return np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0)
 
 
 @dataclass(frozen=True)
@@ -554,12 +509,8 @@ class KnownMeans(_KnowsMeans):
     KnownMeans(threshold=None)
     """
 
-    threshold: float | None = 2.0
+    threshold: float | None = checked(positive, 2.0)
     rule = staticmethod(knowing)
-
-    def __post_init__(self):
-        if self.threshold is not None:
-            positive("threshold", self.threshold)
 
     @property
     def p(self) -> tuple:

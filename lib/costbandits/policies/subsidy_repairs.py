@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..checks import ROUNDING, positive
-from .base import ChoiceRule, Problem, choose, rule
-from .cost_subsidy import ACTIVE, BEATEN, Notes, _Subsidy, _SubsidyRule, cheapest, next_of, reward_bounds
+from ..checks import ROUNDING, positive, share
+from .base import Problem, checked, rule
+from .cost_subsidy import ACTIVE, BEATEN, Notes, _Subsidy, cheapest, next_of, reward_bounds
 
 # ---- exploring with elimination ---------------------------------------------------------------------
 
@@ -44,27 +44,18 @@ def look_at(arms, told, notes):
 
     The arm to pull for good, if one of the cheapest that are left is surely good enough; else -1.
     """
-    K, part, top, ceiling, least, arm = arms.n.size, 1.0 - told.alpha, 0.0, 0.0, inf, -1
-    upper, lower, price = notes.upper, notes.lower, notes.price
-    for k in range(K):
+    part, upper, lower, price = 1.0 - told.alpha, notes.upper, notes.lower, notes.price
+    for k in range(arms.n.size):
         if notes.standing[k] == ACTIVE:
             upper[k], lower[k] = reward_bounds(k, arms, told.width)
-            top = max(top, lower[k])
-    for i in range(K):
-        out = upper[i] < part * top * (1.0 - ROUNDING)
-        for j in range(K):
-            out = out or (price[j] <= price[i] and lower[j] > upper[i])
-        if out:
-            notes.standing[i] = BEATEN
-    for k in range(K):
-        if notes.standing[k] == ACTIVE:
-            ceiling, least = max(ceiling, upper[k]), min(least, price[k])
-        else:
-            upper[k] = lower[k] = -inf
-    for k in range(K):
-        if notes.standing[k] == ACTIVE and price[k] == least and (arm < 0 or lower[k] > lower[arm]):
-            arm = k
-    return arm if lower[arm] >= part * ceiling * (1.0 - ROUNDING) else -1
+    top = lower.max()
+    for k in range(arms.n.size):
+        if upper[k] < part * top * (1.0 - ROUNDING) or lower[price <= price[k]].max() > upper[k]:
+            notes.standing[k] = BEATEN
+    out = notes.standing != ACTIVE
+    upper[out], lower[out] = -inf, -inf
+    arm = np.argmax(np.where(price == np.where(out, inf, price).min(), lower, -inf))
+    return arm if lower[arm] >= part * max(upper.max(), 0.0) * (1.0 - ROUNDING) else -1
 
 
 @nb.njit(inline="always", error_model="numpy")
@@ -97,7 +88,7 @@ def elimination(t, spent, arms, told, p, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSElimination(_SubsidyRule):
+class CSElimination(_Subsidy):
     """Explores with elimination, then buys cheap: keeps what Theorem 4 promises as far as any policy can; ours.
 
     The active arms are pulled equally often. At looks, after 1, 2, ... sweeps and later whenever the number of sweeps
@@ -108,30 +99,18 @@ class CSElimination(_SubsidyRule):
     bound is pulled, until its pulls have grown by an eighth, and so on. Between two looks an arm's pulls are made at a
     stretch, so that a run may have 1e12 rounds.
 
-    Parameters
-    ----------
-    alpha : float
-        The subsidy factor, in [0, 1): good enough is 1 - alpha times the best.
-    delta : float, optional
-        Costs of two arms differ by at most delta times as much as their mean rewards, if that is known; above 0. Then
-        C = min(delta alpha, c_max - c_min) stands in tau, else C = c_max - c_min.
+    alpha is the subsidy factor, in [0, 1). If delta, above 0, is given, costs of two arms differ by at most delta times
+    as much as their mean rewards: then C = min(delta alpha, c_max - c_min) stands in tau, else C = c_max - c_min.
 
-    Examples
-    --------
     >>> two = cb.Bandit([cb.Bernoulli(0.7), cb.Bernoulli(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
     >>> cb.simulate({"e": cb.CSElimination(0.1)}, two, cb.Horizon(10**9)).pulls[0, 0, -1]
     array([999996193,      3807])
     """
 
-    alpha: float
-    delta: float = inf
+    alpha: float = checked(share)
+    delta: float = checked(lambda name, value: value == inf or positive(name, value), inf)
     rule = staticmethod(elimination)
     spell = LOOK
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.delta != inf:
-            positive("delta", self.delta)
 
     def tau(self, problem: Problem) -> int:
         price = float(problem.cost_means.max() - problem.cost_means.min())
@@ -173,12 +152,11 @@ def gap(i, j, keep, belief):
 def believe(n, reward, costs, order, keep, belief):
     """Posteriors, and the expected loss of a pull of each arm: quality that is lacking, and price above the optimum."""
     K = n.size
-    for i in range(K):
-        belief[MEAN, i] = (reward[i] + 1.0) / (n[i] + 2.0)
-        belief[VARIANCE, i] = belief[MEAN, i] * (1.0 - belief[MEAN, i]) / (n[i] + 3.0)
+    belief[MEAN] = (reward + 1.0) / (n + 2.0)
+    belief[VARIANCE] = belief[MEAN] * (1.0 - belief[MEAN]) / (n + 3.0)
     for i in range(K):
         belief[LOSS, i], belief[SHORT, i], belief[SPREAD, i] = 0.0, -inf, 1.0
-        for j in range(K if K > 1 else 0):
+        for j in range(K):
             if j != i:
                 z, spread = gap(i, j, keep, belief)
                 belief[LOSS, i] = max(belief[LOSS, i], spread * (density(z) + z * below(z)))
@@ -213,7 +191,7 @@ class Alpha(NamedTuple):
     alpha: float
 
 
-@choose
+@rule
 def value_of_a_look(t, spent, arms, told, p: Alpha, memory, rng):
     """The rule of `CSVOI`; `told` holds the costs, the arms in order of cost and the horizon."""
     K, n, keep = arms.n.size, arms.n, 1.0 - p.alpha
@@ -236,7 +214,7 @@ def value_of_a_look(t, spent, arms, told, p: Alpha, memory, rng):
 
 
 @dataclass(frozen=True)
-class CSVOI(_Subsidy, ChoiceRule):
+class CSVOI(_Subsidy):
     """CS-VOI, the value of one more look, for a cheap arm just good enough or just not; ours, without a theorem.
 
     Each arm once. Then the default is the arm whose pull is expected to lose least, quality and cost together, with
@@ -252,12 +230,16 @@ class CSVOI(_Subsidy, ChoiceRule):
     CSVOI(alpha=0.1)
     """
 
-    alpha: float
+    alpha: float = checked(share)
     rule = staticmethod(value_of_a_look)
 
-    def prepare(self, problem: Problem) -> np.ndarray:
+    @property
+    def p(self) -> Alpha:
+        return Alpha(float(self.alpha))
+
+    def told(self, problem: Problem) -> np.ndarray:
         costs = problem.cost_means
         return np.concatenate([costs, np.argsort(costs, kind="stable"), [problem.horizon]])
 
-    def memory(self, K: int) -> int:
-        return ROWS * K
+    def remember(self, problem: Problem) -> np.ndarray:
+        return np.zeros(ROWS * problem.K)

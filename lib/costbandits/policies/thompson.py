@@ -7,8 +7,8 @@ plays by the same law with few draws.
 
 from dataclasses import dataclass
 
-from ..checks import require
-from .base import ChoiceRule, Problem, choose, require_soft
+from ..checks import flag
+from .base import ChoiceRule, checked, choose, require_soft
 
 
 @choose
@@ -44,15 +44,10 @@ class BTS(ChoiceRule):
     23
     """
 
-    naive: bool = False
+    naive: bool = checked(flag, False)
     rule = staticmethod(bts)
     support = (0.0, 1.0)
-
-    def __post_init__(self):
-        require(isinstance(self.naive, bool), "naive", self.naive, "must be True or False")
+    check = require_soft
 
     def memory(self, K: int) -> int:
         return 2 * K + 3
-
-    def check(self, problem: Problem) -> None:
-        require_soft(self, problem)

@@ -35,8 +35,7 @@ def _unit(mean, n, z, eta, low, high):
 def _lower_root(x, y, w):
     """Smaller root u of (x - u)^2 = w u (1 - u), with y = 1 - x.
 
-    The roots are (b +- root) / (2 (1 + w)) with b = 2 x + w; their product is x^2 / (1 + w). So the smaller one is
-    2 x^2 / (b + root): no difference of nearly equal numbers, exactly 0 at x = 0, never above x, monotone in w.
+    In this form: no difference of nearly equal numbers, exactly 0 at x = 0, never above x, monotone in w.
     """
     with np.errstate(over="ignore"):                                   # an infinite w is the right limit
         denominator = 2 * x + w + np.sqrt(w * (4 * x * y + w))
@@ -81,9 +80,8 @@ def asymmetry(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,
               high: ArrayLike = 1.0) -> float | np.ndarray:
     """Distance from the interval's centre to the sample mean, in half widths of the interval (Heyden et al., C.1).
 
-    In [-1, 1]: negative where the mean lies below the middle of the range, since the interval is shifted towards the
-    middle. Eq. (23) of the paper is the square of this number, not the number itself. On [0, 1] it is
-    (2 mean - 1) sqrt(eta) z / sqrt(4 n mean (1 - mean) + eta z^2).
+    In [-1, 1], negative where the mean lies below the middle of the range; Eq. (23) of the paper is its square. On
+    [0, 1] it is (2 mean - 1) sqrt(eta) z / sqrt(4 n mean (1 - mean) + eta z^2).
 
     Parameters are those of `asymmetric_interval`, with eta and z above 0: an interval without width has no asymmetry.
 

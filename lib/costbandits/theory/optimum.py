@@ -58,10 +58,13 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
     plan = _greedy(values, costs, limit)
     best = np.argmax(np.where(costs <= limit, values / costs, -1.0))
     if costs[best] > limit:
-        return _worth(given, plan)
+        return _plan(given, slice(None), plan.counts)
     density = values[best] / costs[best]
     loss, gaps = density * limit - plan.value, np.maximum(density * costs - values, 0.0)
-    arms = _useful(best, values, costs, gaps, (costs <= limit) & (gaps < loss))
+    # The densest arm, which has no gap, then by their gaps those that can help: near enough, and undominated.
+    others = np.flatnonzero((costs <= limit) & (gaps < loss) & (np.arange(len(costs)) != best))
+    arms = np.append(best, others[np.argsort(gaps[others], kind="stable")])
+    arms = arms[_undominated(values[arms], costs[arms])]
     w, counts, size = costs[arms], np.zeros(len(arms), np.int64), _table_size(costs[arms], limit)
     most = min(NODES, len(arms) * size) if size else NODES
     padded = np.append(w, 1.0), np.append(gaps[arms], np.inf)
@@ -71,7 +74,8 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
                            f"{loss / (density * limit):.1e} of the fractional optimum; a tolerance may help")
     if nodes >= most:
         counts = _table(values[arms], w.astype(np.int64), size, floor(limit))
-    return _worth(given, max(plan, _plan(values, arms, counts), key=lambda plan: plan.value))
+    plan = max(plan, _plan(values, arms, counts), key=lambda plan: plan.value)
+    return _plan(given, slice(None), plan.counts)
 
 
 class Mixture(NamedTuple):
@@ -163,10 +167,6 @@ def _plan(values, arms, pulls):
     return Plan(float((counts * values).sum()), counts)
 
 
-def _worth(values, plan):
-    return _plan(values, slice(None), plan.counts)
-
-
 def _greedy(values, costs, limit):
     order = np.argsort(-(values / costs), kind="stable")
     rest, pulls = limit, []
@@ -174,13 +174,6 @@ def _greedy(values, costs, limit):
         pulls.append(rest // cost)
         rest -= pulls[-1] * cost
     return _plan(values, order, pulls)
-
-
-def _useful(best, values, costs, gaps, near):
-    """The densest arm, which has no gap, then by their gaps those that can help: `near` enough, and undominated."""
-    others = np.flatnonzero(near & (np.arange(len(costs)) != best))
-    arms = np.append(best, others[np.argsort(gaps[others], kind="stable")])
-    return arms[_undominated(values[arms], costs[arms])]
 
 
 @compiled_for(T.boolean[::1](_floats, _floats))

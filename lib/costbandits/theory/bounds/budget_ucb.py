@@ -3,6 +3,10 @@
 Lemmas 1 and 4 with the identity behind them, Theorems 3 and 7 as printed and with the constants that their proofs give,
 and what the notebook judges them by: exact games of policies that look at the money left, and the exact probability
 that a Bernoulli arm ever leaves its confidence interval.
+
+In all functions the expected rewards of a bandit are in [0, 1], its expected costs mu^c_i in (0, 1]; gamma is the best
+ratio of the two, Delta_i an arm's gap to it. B (`budget`), in units of cost, is above 0, and lambda (`min_cost`) at
+most the smallest expected cost, which is the default. Regrets and their bounds are in units of reward.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,9 +43,8 @@ def _lowest(min_cost, costs):
 def gaps(bandit: Bandit) -> pd.DataFrame:
     """The gaps Delta_i of ratios, and what a pull loses (Xia et al., section 3.3).
 
-    The bandit has expected rewards in [0, 1] and costs in (0, 1]. A row per arm, zeros for the best ones. `gap`:
-    Delta_i, best ratio minus the arm's, in reward per unit of cost. `loss`: mu^c_i Delta_i, what a pull loses in
-    expectation against spending its cost on the best arm, in units of reward.
+    A row per arm, zeros for the best ones. `gap`: Delta_i, best ratio minus the arm's, in reward per unit of cost.
+    `loss`: mu^c_i Delta_i, what a pull loses in expectation against spending its cost on the best arm.
 
     >>> bandit = Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Bernoulli(0.25), cb.Bernoulli(0.5)])
     >>> gaps(bandit).loss.to_numpy()
@@ -60,10 +63,10 @@ def _lost(bandit, pulls):
 
 
 def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
-    """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget, in units of reward.
+    """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget.
 
-    sum_i mu^c_i Delta_i E[n_i] + gamma, gamma the best ratio. The bandit as in `gaps`; `pulls`, of shape (..., K), are
-    E[n_i], expected pulls of each arm until the budget is crossed, the crossing pull included.
+    sum_i mu^c_i Delta_i E[n_i] + gamma. `pulls`, of shape (..., K), are E[n_i], expected pulls of each arm until the
+    budget is crossed, the crossing pull included.
 
     >>> float(lemma_1(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), pulls=[40, 10]))
     7.0
@@ -75,8 +78,7 @@ def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
 def lemma_4(bandit: Bandit, wrong_pulls: float) -> float:
     """Lemma 4 (Xia et al.): Delta_max E[tau] + gamma, the same with every wrong pull at the highest price.
 
-    The bandit as in `gaps` (the arms of a linear one are its vertices); `wrong_pulls` is E[tau], expected pulls of all
-    arms but the best.
+    The arms of a linear bandit are its vertices; `wrong_pulls` is E[tau], expected pulls of all arms but the best.
 
     >>> lemma_4(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), wrong_pulls=10)
     12.0
@@ -87,12 +89,11 @@ def lemma_4(bandit: Bandit, wrong_pulls: float) -> float:
 
 
 def regret_identity(bandit: Bandit, pulls: ArrayLike, spent: ArrayLike, optimum: float) -> np.ndarray:
-    """The exact regret of any policy, which Lemmas 1 and 4 bound, in units of reward; ours.
+    """The exact regret of any policy, which Lemmas 1 and 4 bound; ours.
 
-    R* - gamma E[spent] + sum_i mu^c_i Delta_i E[n_i], gamma the best ratio. With R* <= (B + 1) gamma and spent > B it
-    gives both lemmas. Bandit and pulls as in `lemma_1`; `spent`, a number or an array of shape (...), is the expected
-    cost of all pulls, the crossing pull included; R* (`optimum`) is the expected reward of the best policy that knows
-    the expectations (`exact_game` finds it for costs on a grid).
+    R* - gamma E[spent] + sum_i mu^c_i Delta_i E[n_i]. Pulls as in `lemma_1`; `spent`, a number or an array of shape
+    (...), is the expected cost of all pulls, the crossing pull included; R* (`optimum`) is the expected reward of the
+    best policy that knows the expectations (`exact_game` finds it for costs on a grid).
 
     >>> bandit = cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)
     >>> float(regret_identity(bandit, pulls=[11, 10], spent=10.5, optimum=21))
@@ -209,8 +210,7 @@ def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float)
 def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """Delta_i mu^c_i / (2 + 2 / lambda + Delta_i): below this eps a worse arm stops looking best (Xia et al., S1-4).
 
-    An array of shape (K,), 0 for the best arms. The bandit as in `gaps`; `min_cost` is lambda, at most the smallest
-    expected cost, which is the default.
+    An array of shape (K,), 0 for the best arms.
 
     >>> printed_width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.071])
@@ -222,10 +222,8 @@ def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
 def width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """The largest eps at which a worse arm cannot look best while its means are within eps; ours, by bisection.
 
-    Where the index at mean reward mu^r + eps and mean cost mu^c - eps meets the best ratio. The printed proof puts 1
-    for min(r + eps, 1) and lambda for max(c - eps, lambda) first, which gives the smaller `printed_width`.
-
-    Parameters and result as in `printed_width`.
+    Where the index at mean reward mu^r + eps and mean cost mu^c - eps meets the best ratio. An array of shape (K,), 0
+    for the best arms, never below `printed_width`.
 
     >>> width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.093])
@@ -244,7 +242,7 @@ def tail(budget: float, min_cost: float) -> float:
     """T(B) (Xia et al., Eq. 8) with the smallest expected cost, L(B) (Eq. 12) with lambda: rounds after 2 B / min_cost.
 
     exp(-mu (B - mu)^2 / B) + (3 B / mu) exp(-B mu / 2) + exp(1 - 2 B mu) / mu^2. An upper bound of the expected rounds
-    from B = mu on; `excess_rounds` of `bounds.omega_ucb` is a smaller one. B is above 0, and mu (`min_cost`) in (0, 1].
+    from B = mu on; `excess_rounds` of `bounds.omega_ucb` is a smaller one. mu (`min_cost`) is in (0, 1].
 
     >>> round(tail(budget=20, min_cost=0.5), 3)
     0.809
@@ -255,14 +253,12 @@ def tail(budget: float, min_cost: float) -> float:
             + exp(1 - 2 * budget * mu) / mu**2)
 
 
-def theorem_3(bandit: Bandit, budget: float, min_cost: float | None = None, failures: float = 3.0) -> float:
-    """Theorem 3 (Xia et al., Eq. 9): upper bound of Budget-UCB's regret, in units of reward.
+def theorem_3(bandit: Bandit, budget: float, min_cost: float | None = None) -> float:
+    """Theorem 3 (Xia et al., Eq. 9): upper bound of Budget-UCB's regret.
 
     sum_i 8 (1 + 1/lambda + Delta_i/2)^2 / (Delta_i mu^c_i) log(2B / mu_min) + (3 + T(B)) sum_i Delta_i mu^c_i + gamma,
     over the arms that are not best. Holds for B of at least mu_min, the smallest expected cost; can be negative below.
-
-    B (`budget`) is above 0; bandit and `min_cost` as in `printed_width`. `failures` is what stands for the printed 3.
-    The printed steps add up to 4; what they estimate is 1 + `chance_failures`(K).
+    The printed steps add up to 4 in place of 3; what they estimate is 1 + `chance_failures`(K).
 
     >>> round(theorem_3(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
     1629
@@ -271,7 +267,7 @@ def theorem_3(bandit: Bandit, budget: float, min_cost: float | None = None, fail
     smallest, worse = float(costs.min()), gap > 0
     loss, eps = (costs * gap)[worse], printed_width(bandit, min_cost)[worse]
     learning = 2 * log(2 * positive("budget", budget) / smallest) * (loss / eps**2).sum()
-    return float(learning + (failures + tail(budget, smallest)) * loss.sum() + best)
+    return float(learning + (3 + tail(budget, smallest)) * loss.sum() + best)
 
 
 def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = None) -> float:
@@ -279,8 +275,7 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
 
     Pulls: 2 log(2B / mu_min) / eps^2 with `width` for eps, plus 1, `chance_failures` and `excess_rounds`. Together
     they cannot cost more than B + 1 in expectation, so the money goes to the worst arms first. Never above Theorem 3.
-
-    Parameters and result as in `theorem_3`; the budget at least the smallest expected cost.
+    The budget is at least the smallest expected cost.
 
     >>> round(theorem_3_sharper(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
     960
@@ -342,7 +337,7 @@ def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge
 
 
 class LinearBound(NamedTuple):
-    """Theorem 7's bound, term by term, in units of reward.
+    """Theorem 7's bound, term by term.
 
     `learning`: Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio. `failures`: 2 Delta_max /
     lambda per ball that may miss with probability 1 / B. `tail`: Delta_max L(B). `crossing`: gamma, the best ratio.
@@ -363,10 +358,9 @@ def theorem_7(bandit: LinearBandit, budget: float, ridge: float | None = None, m
               balls: int = 1) -> LinearBound:
     """Theorem 7 (Xia et al.): upper bound of the regret of Budget-CB with delta = 1 / B.
 
-    C and S are those that the bandit tells the policies, L is the length of its longest arm. B (`budget`) is above 1:
-    delta is a probability below 1. rho (`ridge`) is at least max(1, L^2), and lambda (`min_cost`) at most the smallest
-    expected cost; these are the defaults. `balls` are the confidence balls that may fail: the paper counts 1, there are
-    2. The number with 1 is true all the same, because Lemma 6 wastes more than the difference.
+    C and S are those that the bandit tells the policies, L is the length of its longest arm. B is above 1: delta is a
+    probability below 1. rho (`ridge`) is at least max(1, L^2), the default. `balls` are the confidence balls that may
+    fail: the paper counts 1, there are 2. The bound is true with 1 all the same.
 
     >>> round(theorem_7(cb.LinearBandit([[0.5, 0.1], [0, 1]], [0.6, 0.2], [0.3, 0.4], 0.1), budget=100).crossing, 3)
     1.684

@@ -1,11 +1,12 @@
 """What Sinha et al., "Multi-Armed Bandits with Cost Subsidy", promise.
 
 Theorems 1 to 4 with the constants that their proofs contain, repaired where they need it, the instances of these
-proofs, an instance on which Theorem 4 fails, a floor which says that it cannot hold, and exact laws for two arms that
-judge them.
+proofs, an instance on which Theorem 4 fails, and a floor which says that it cannot hold.
 
 Regret is quality plus cost regret, both in units of [0, 1] per round, unless a function says otherwise. In the family
-of the lower bound K is the number of expensive arms, so that there are K + 1; elsewhere it is the number of arms.
+of the lower bound K is the number of expensive arms, so that there are K + 1; elsewhere it is the number of arms. In
+all functions alpha, in [0, 1), is the share of the best reward that may be lost, and T (`horizon`), a number of rounds,
+is at least K.
 """
 
 from collections.abc import Callable
@@ -81,8 +82,8 @@ def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
 def lemma_1(K: int, horizon: int, p: float) -> float:
     """Lemma 1 (Sinha et al.) with the constant of its proof: epsilon T / 2 - epsilon^4 T^2 / (4 p K (1 - epsilon)).
 
-    No policy's regret is smaller on all of Phi_(0, p, epsilon), with epsilon = (p / 2) (K / T)^(1/3) and alpha = 0. K
-    is the number of expensive arms, the horizon T at least K, and p in (0, 1/2].
+    No policy's regret is smaller on all of Phi_(0, p, epsilon), with epsilon = (p / 2) (K / T)^(1/3) and alpha = 0; p
+    is in (0, 1/2].
 
     >>> round(lemma_1(K=2, horizon=10_000, p=0.5), 1)
     71.9
@@ -96,8 +97,7 @@ def theorem_2(K: int, horizon: int, alpha: float) -> float:
     """Theorem 2 (Sinha et al.) with the constant of its proof: 0.004 (1 - alpha)^2 K^(1/3) T^(2/3).
 
     Lemma 1 with p = (1 - alpha) / 3, over the 9.5 C / delta coins that a Bernoulli factory takes in place of one, where
-    C = 1 / (1 - alpha) and delta = 1/2. For alpha = 0 no factory is needed: Lemma 1 with p = 1/2. K and T as in
-    `lemma_1`; alpha, in [0, 1), is the share of the best reward that may be lost.
+    C = 1 / (1 - alpha) and delta = 1/2. For alpha = 0 no factory is needed: Lemma 1 with p = 1/2.
 
     >>> round(theorem_2(K=2, horizon=10_000, alpha=0.1), 2)
     2.07
@@ -115,8 +115,7 @@ def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weigh
     expensive arm's two means: (1 - w) epsilon T - ((1 - w) epsilon T)^2 kl / (8 K (w C - (1 - w) epsilon)), negative
     where T is too large for so large an epsilon.
 
-    K, T and alpha as in `theorem_2`, p and epsilon as in `family`; the price is in (0, 1], the weight in (0, 1), above
-    epsilon / (C + epsilon).
+    p and epsilon as in `family`; the price is in (0, 1], the weight in (0, 1), above epsilon / (C + epsilon).
 
     >>> round(floor_on(K=2, horizon=1000, alpha=0.1, p=0.4, epsilon=0.05), 2)
     24.49
@@ -138,20 +137,15 @@ class Floor(NamedTuple):
     epsilon: float
 
 
-def theorem_2_repaired(K: int, horizon: int, alpha: float) -> Floor:
+def theorem_2_repaired(K: int, horizon: int, alpha: float, delta: float = inf) -> Floor:
     """Theorem 2 repaired: about 0.397 (1 - alpha)^(2/3) K^(1/3) T^(2/3) for T >> K / (1 - alpha); ours.
 
-    `floor_on` with weight 1/3 and expensive arms of means (1 - e) / 2 and (1 + e) / 2, at the best e. Parameters as in
-    `theorem_2`.
+    `floor_on` with weight 1/3 and expensive arms of means (1 - e) / 2 and (1 + e) / 2, at the best e. With a finite
+    delta the price is as high as delta-consistent costs allow: see `theorem_4_floor`.
 
     >>> np.round(theorem_2_repaired(K=2, horizon=10_000, alpha=0.1), 2)
     array([210.07,   0.43,   0.04])
     """
-    return _highest_floor(K, horizon, alpha, inf)
-
-
-def _highest_floor(K, horizon, alpha, delta):
-    # Over e, with as high a price as delta-consistent costs allow (`theorem_4_floor`).
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
 
     def price(e):
@@ -186,12 +180,11 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
                  price: float = 1.0) -> float:
     """The smallest mean regret over Phi^0 and Phi^1 with one expensive arm, of all policies, exactly.
 
-    The free arm's mean is the same on both, so that it teaches nothing: the best policy pulls the expensive arm first,
-    and stops for good when it pays no longer. By dynamic programming over pulls and successes. No policy's larger
-    regret of the two is below it.
+    By dynamic programming over pulls and successes of the expensive arm, which the best policy pulls first, and stops
+    for good when it pays no longer. No policy's larger regret of the two is below it.
 
-    T (`horizon`) is at most 20,000: it takes about 5 ns times T^2. alpha, p and epsilon as theta, p and epsilon in
-    `family`; `weight`, in (0, 1), is the prior probability of Phi^0, `price`, in (0, 1], the expensive arm's cost.
+    T is at most 20,000: it takes about 5 ns times T^2. p and epsilon as in `family`; `weight`, in (0, 1), is the prior
+    probability of Phi^0, `price`, in (0, 1], the expensive arm's cost.
 
     >>> print(round(bayes_regret(1000, alpha=0.1, p=0.4, epsilon=0.1), 2))
     37.72
@@ -209,11 +202,9 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
 def theorem_1_instance(K: int, alpha: float, horizon: int, quality: float = 0.5, shift: float = 0.0) -> Bandit:
     """Theorem 1's instance (Sinha et al., Appendix C) with any q: each works for every alpha.
 
-    Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q. Rewards are deterministic. The
-    paper has q = d / ((1 - alpha) sqrt(T)), with which q is the largest mean for alpha >= 1/2 only.
-
-    K, the number of arms, is 2 or more, and T (`horizon`) at least K; alpha is in [0, 1), q (`quality`) in (0, 1], and
-    d (`shift`) in [0, alpha q sqrt(T)]: with 0 the instance is the same for every T.
+    Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q, in the paper
+    d / ((1 - alpha) sqrt(T)). Rewards are deterministic. K is 2 or more, q (`quality`) in (0, 1], d (`shift`) in
+    [0, alpha q sqrt(T)]: with 0 the instance is the same for every T.
 
     >>> theorem_1_instance(3, alpha=0.5, horizon=100).reward_means
     array([0.25, 0.5 , 0.5 ])
@@ -236,8 +227,7 @@ def theorem_1_repaired(K: int, horizon: int, alpha: float, quality: float = 0.5,
     """Theorem 1 repaired: CS-TS with normal posteriors has at least this cost regret on `theorem_1_instance`; ours.
 
     K - 1 + (T - K) (1 - Phi(z)^(K - 1)) / 2 with z = d / (1 - alpha) sqrt(1 / (T s0^2) + 1 / sn^2)
-    + q sn / (s0 sqrt(sn^2 + s0^2)). Linear in T for K >= 2 whatever d; for d = 0 and the flat prior of Algorithm 1,
-    (T - K) (1 - 2^(1 - K)) / 2 and more.
+    + q sn / (s0 sqrt(sn^2 + s0^2)).
 
     Parameters as in `theorem_1_instance`; s0 (`prior_sd`) is the standard deviation of the normal prior with mean 0,
     infinite for a flat one, and sn (`noise_sd`) that which the policy believes rewards to have.
@@ -258,9 +248,8 @@ def theorem_1_repaired(K: int, horizon: int, alpha: float, quality: float = 0.5,
 def theorem_1(K: int, horizon: int, alpha: float, shift: float, prior_sd: float = 1.0, noise_sd: float = 1.0) -> float:
     """T min{x / 2, g / 4}, the lower bound that Theorem 1's proof gives (Sinha et al., Appendix C), at its best s.
 
-    With x = s sqrt(K): expensive arms are pulled more than x T times with a probability of at least 1/2, or the
-    T g(K) / 4 at the end of the proof holds. The paper leaves s open; g falls with it, and the bound is largest where
-    both agree. Parameters as in `theorem_1_repaired`; `shift` is above 0.
+    Here x = s sqrt(K). The paper leaves s open; g falls with it, and the bound is largest where both agree. Parameters
+    as in `theorem_1_repaired`; `shift` is above 0.
 
     >>> round(theorem_1(K=2, horizon=1000, alpha=0.1, shift=0.1), 1)
     17.4
@@ -316,9 +305,8 @@ def theorem_3(K: int, horizon: int, alpha: float = 0.0, pulls: float | None = No
     Quality: K tau + 4 T sqrt(2 log T / tau) + 2 / T. Cost: K tau + 2 / T, and for Algorithm 3, which the paper says has
     the same bound, 2 T sqrt(2 log T / tau) + 2 / T more.
 
-    K is the number of arms, T (`horizon`) at least K, alpha in [0, 1): the printed bound does not depend on it. tau
-    (`pulls`) are the exploration pulls of each arm, (T / K)^(2/3) by default, not rounded. Costs are "known" (Algorithm
-    2) or "unknown" (Algorithm 3).
+    The printed bound does not depend on alpha. tau (`pulls`) are the exploration pulls of each arm, (T / K)^(2/3) by
+    default, not rounded. Costs are "known" (Algorithm 2) or "unknown" (Algorithm 3).
 
     >>> np.round(theorem_3(K=2, horizon=10_000))
     array([10625.,   585.])
@@ -335,7 +323,7 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
 
     Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T and cost: K tau + 2 / T, where
     R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is the sum of the radii of the pulled arms, twice. Unknown
-    costs add R once more, to the cost. Parameters and result as in `theorem_3`.
+    costs add R once more, to the cost.
 
     >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))
     array([6622.,  585.])
@@ -350,8 +338,7 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
 def best_pulls(K: int, horizon: int, alpha: float) -> float:
     """The tau at which the larger terms of `theorem_3_repaired` are smallest, at least 1, at most T / K.
 
-    It is ((1 - alpha) T sqrt(2 log T) / ((2 - alpha) K))^(2/3). With it the bound grows like
-    ((1 - alpha) T)^(2/3) (K log T)^(1/3): the logarithm has the power 1/3, not 1/2. Parameters as in `theorem_3`.
+    It is ((1 - alpha) T sqrt(2 log T) / ((2 - alpha) K))^(2/3).
 
     >>> round(best_pulls(K=2, horizon=10_000, alpha=0.1))
     469
@@ -364,9 +351,8 @@ def best_pulls(K: int, horizon: int, alpha: float) -> float:
 def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) -> float:
     """A regret that CS-ETC does have on `etc_hard`: the sqrt(log T) of Theorem 3 is the algorithm's; ours.
 
-    (1 - alpha) sqrt(2 log T / tau) (T - (K - 1) tau) (1 - T^-3): the cheap arm is short of the tolerated reward by the
-    first two factors, and is excluded only if its own confidence bound fails. It is 0 if there is no such instance,
-    because the radius exceeds 1. Parameters as in `theorem_3`.
+    (1 - alpha) sqrt(2 log T / tau) (T - (K - 1) tau) (1 - T^-3), and 0 if there is no such instance because the radius,
+    the second factor, exceeds 1. tau as in `theorem_3`.
 
     >>> round(etc_floor(K=2, horizon=10_000, alpha=0.1))
     2193
@@ -379,7 +365,7 @@ def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) ->
 def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
     """Arms that CS-ETC cannot tell apart: a free one of mean (1 - alpha) (1 - sqrt(2 log T / tau)), others always pay.
 
-    Parameters as in `theorem_3`, but `pulls` is a whole number.
+    tau (`pulls`) is a whole number.
 
     >>> etc_hard(K=2, horizon=10_000, alpha=0.1, pulls=100).reward_means.round(3)
     array([0.514, 1.   ])
@@ -394,7 +380,7 @@ def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
 def informative_from(K: int, alpha: float, bound: Callable[[int, int, float], Regrets] = theorem_3) -> int:
     """The first T, from 100 K on, at which a bound is below (1 - alpha) T: always pulling the cheapest arm keeps that.
 
-    K and alpha as in `theorem_3`; `bound` is (K, T, alpha) -> Regrets, whose total over T falls once T is above 100 K.
+    `bound` is (K, T, alpha) -> Regrets, whose total over T falls once T is above 100 K.
 
     >>> informative_from(2, alpha=0.5, bound=lambda K, T, alpha: Regrets(T**0.5, 100 * K))
     443
@@ -408,34 +394,25 @@ def informative_from(K: int, alpha: float, bound: Callable[[int, int, float], Re
 def leaves(means: ArrayLike, alpha: float, horizon: int, pulls: int | None = None) -> float:
     """Upper bound of the probability that CS-ETC pulls the expensive of two Bernoulli arms after exploring; ours.
 
-    That takes an estimate of the cheap arm below its confidence bound, T^-3 at most over all rounds, or one of the
-    expensive arm, from tau pulls, of at least mu_cheap / (1 - alpha) + sqrt(2 log T / tau).
-
-    `means` are the expected rewards of the cheap and of the expensive arm, alpha is in [0, 1), T (`horizon`) is 2 or
-    more, and tau (`pulls`) a whole number, (T / 2)^(2/3) rounded by default.
+    T^-3, plus the probability that the expensive arm's mean of tau pulls is at least mu_cheap / (1 - alpha) +
+    sqrt(2 log T / tau). `means` are the expected rewards of the cheap and of the expensive arm; tau (`pulls`) is a
+    whole number, (T / 2)^(2/3) rounded by default.
 
     >>> round(leaves((0.5, 0.9), alpha=0.1, horizon=5000), 3)
     0.954
     """
     (cheap, expensive), alpha, (_, T) = _pair(means), share("alpha", alpha), _game(2, horizon)
-    tau = _whole_pulls(T, pulls)
+    tau = min(round((T / 2) ** (2 / 3)), T // 2) if pulls is None else count("pulls", pulls)
+    require(2 * tau <= T, "pulls", pulls, f"must be at most T / 2 = {T / 2:g}")
     needed = tau * (cheap / (1 - alpha) + sqrt(2 * log(T) / tau))
     return min(float(binom.sf(ceil(needed - 1e-9) - 1, tau, expensive)) + T**-3.0, 1.0)
-
-
-def _whole_pulls(T, pulls):
-    if pulls is None:
-        return min(round((T / 2) ** (2 / 3)), T // 2)
-    tau = count("pulls", pulls)
-    require(2 * tau <= T, "pulls", pulls, f"must be at most T / 2 = {T / 2:g}")
-    return tau
 
 
 def sees_from(means: ArrayLike, alpha: float, at_once: bool = False) -> float:
     """The first T at which CS-ETC excludes a cheap arm that is not good enough, if estimates equal means; ours.
 
-    A whole number, or inf if the cheap arm is good enough. Means and alpha as in `leaves`; `at_once` says whether right
-    after the exploration, when the cheap arm has tau pulls, or by the end, when it has T - tau.
+    A whole number, or inf if the cheap arm is good enough. Means as in `leaves`; `at_once` says whether right after the
+    exploration, when the cheap arm has tau pulls, or by the end, when it has T - tau.
 
     >>> sees_from((0.25, 0.75), alpha=0.0)
     1738
@@ -471,9 +448,7 @@ def theorem_4(K: int, horizon: int, delta: float) -> Regrets:
 
     sqrt(8 K T log T) for quality, true for every alpha and whatever the costs; delta times that for cost, true if no
     more expensive arm is better than the optimal one, as with alpha = 0, and false in general. Both have K + 2 / T
-    more, for the last pull of each arm and for confidence bounds that fail.
-
-    K and T as in `theorem_3`, delta as in `consistency`, above 0.
+    more, for the last pull of each arm and for confidence bounds that fail. delta as in `consistency`, above 0.
 
     >>> np.round(theorem_4(K=2, horizon=10_000, delta=2))
     array([1216., 2430.])
@@ -487,16 +462,15 @@ def theorem_4_floor(K: int, horizon: int, alpha: float, delta: float) -> Floor:
     """No policy has Theorem 4 for alpha above 0: a regret that every one has on delta-consistent instances; ours.
 
     The family of `theorem_2_repaired` where an expensive pull costs C = min(1, delta alpha r), and r = (1 - e) / 2 is
-    the expensive arms' mean: they differ from the free arm by at least alpha r. About
-    0.397 (K C)^(1/3) ((1 - alpha) T)^(2/3) for T >> K / ((1 - alpha) C^2).
+    the expensive arms' mean. About 0.397 (K C)^(1/3) ((1 - alpha) T)^(2/3) for T >> K / ((1 - alpha) C^2).
 
-    K, T as in `theorem_2_repaired`; alpha in (0, 1); delta, as in `consistency`, above 0.
+    alpha is in (0, 1); delta, as in `consistency`, above 0.
 
     >>> np.round(theorem_4_floor(K=2, horizon=10_000, alpha=0.5, delta=2), 2)
     array([110.67,   0.24,   0.02])
     """
     require(share("alpha", alpha) > 0, "alpha", alpha, "must be a number in (0, 1)")
-    return _highest_floor(K, horizon, alpha, positive("delta", delta))
+    return theorem_2_repaired(K, horizon, alpha, positive("delta", delta))
 
 
 def theorem_4_repaired(K: int, horizon: int, alpha: float, delta: float) -> float:
@@ -504,7 +478,7 @@ def theorem_4_repaired(K: int, horizon: int, alpha: float, delta: float) -> floa
 
     6 (K C log T)^(1/3) T^(2/3) + K C + (1 + delta) (6 sqrt(K T log T) + K) + 4 / T with C = min(1, delta alpha), if
     costs are delta-consistent and the policy is told so. For alpha = 0 it is of Theorem 4's order, else of the order of
-    `theorem_4_floor` up to (log T)^(1/3) and (1 - alpha)^(2/3). Parameters as in `theorem_4`; alpha in [0, 1).
+    `theorem_4_floor` up to (log T)^(1/3) and (1 - alpha)^(2/3).
 
     >>> round(theorem_4_repaired(K=2, horizon=10_000, alpha=0.1, delta=5))
     21302
@@ -530,7 +504,7 @@ def theorem_4_margins(bandit: Bandit, alpha: float, horizon: int) -> Margins:
     than needed, and gamma the smallest of g and the Delta_i of arms cheaper than that one. Quality: the sum of
     36 log T / Delta_i + Delta_i over arms that are not good enough, and 2 / T. Cost: 36 log T / gamma^2 + 1 sweeps, in
     each what all too expensive arms cost too much, and 2 / T. It holds if tau (`policies.subsidy_repairs.sweeps`) is at
-    least that many sweeps; they are infinite if g is 0. alpha is in [0, 1), the horizon at least K.
+    least that many sweeps; they are infinite if g is 0.
 
     >>> two = Bandit([Bernoulli(0.7), Bernoulli(0.5)], [Constant(0.0), Constant(1.0)])
     >>> np.round(theorem_4_margins(two, alpha=0.1, horizon=10**6))
@@ -551,8 +525,8 @@ def theorem_4_margins(bandit: Bandit, alpha: float, horizon: int) -> Margins:
 def ucb_two_arms(horizon: int, alpha: float, margin: float) -> float:
     """Upper bound of CS-UCB's expected pulls of the expensive one of two arms if the cheap one is good enough; ours.
 
-    1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, and never more than T. T is 2 or more, alpha in [0, 1), and g (`margin`),
-    by how much the cheap arm's mean exceeds the tolerated reward, above 0.
+    1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, and never more than T. g (`margin`), by how much the cheap arm's mean
+    exceeds the tolerated reward, is above 0.
 
     >>> round(ucb_two_arms(10_000, alpha=0.1, margin=0.25))
     956
@@ -564,8 +538,7 @@ def ucb_two_arms(horizon: int, alpha: float, margin: float) -> float:
 def counterexample() -> Bandit:
     """Three fixed arms, consistent with delta = 5, on which CS-UCB's cost regret is linear if alpha = 0.1; ours.
 
-    Means 0.82, 0.9 and 0.5 at costs 0, 0.4 and 1: arm 0 is optimal by a margin of 0.01. Arm 2 is pulled once and never
-    again, so that its upper bound stays at 1 and the bar at 0.9, which arm 1 takes and arm 0 does not.
+    Means 0.82, 0.9 and 0.5 at costs 0, 0.4 and 1: arm 0 is optimal by a margin of 0.01.
 
     >>> counterexample().cost_means
     array([0. , 0.4, 1. ])
@@ -576,36 +549,10 @@ def counterexample() -> Bandit:
 def counterexample_pulls(horizon: int) -> float:
     """Lower bound of CS-UCB's expected pulls of arm 1 of `counterexample` in T = `horizon` rounds, alpha = 0.1; ours.
 
-    (1 - 2 / T^2) (T - 2 - 8 log T / 0.08^2): while the confidence bounds hold, arm 0 is pulled only if its radius is at
-    least half of the 0.08 that it is below the bar.
+    (1 - 2 / T^2) (T - 2 - 8 log T / 0.08^2), where 0.08 is how far arm 0 is below the bar, 0.9.
 
     >>> round(counterexample_pulls(100_000))
     85607
     """
     T = count("horizon", horizon, low=3)
     return max((1 - 2 / T**2) * (T - 2 - 8 * log(T) / 0.08**2), 0.0)
-
-
-# ---- two Bernoulli arms, exactly -----------------------------------------------------------------------
-
-def commit_once(means: ArrayLike, alpha: float, horizon: int, pulls: int | None = None, price: float = 1.0) -> Regrets:
-    """Expected regrets of committing once, on two Bernoulli arms of which the first is free; exact.
-
-    tau pulls of each arm; then the cheap one for good if its upper bound is at least 1 - alpha times the larger lower
-    bound, else the expensive one (Sinha et al., section 4, last paragraph). Parameters as in `leaves`; `price`, the
-    cost of the expensive arm, is in [0, 1].
-
-    >>> np.round(commit_once((0.5, 0.9), alpha=0.1, horizon=5000), 1)
-    array([1493.,    0.])
-    """
-    (cheap, expensive), alpha, (_, T) = _pair(means), share("alpha", alpha), _game(2, horizon)
-    tau, price = _whole_pulls(T, pulls), number("price", price, 0, 1, "must be in [0, 1]")
-    radius, wins = sqrt(2 * log(T) / tau), np.arange(tau + 1)
-    bar = (1 - alpha) * np.maximum(wins / tau - radius, 0)          # its own lower bound never excludes the cheap arm
-    needed = np.ceil(tau * (bar * (1 - ROUNDING) - radius))
-    stays = binom.pmf(wins, tau, expensive) @ binom.sf(needed - 1, tau, cheap)
-    pulls_of_it = tau + (T - 2 * tau) * (1 - stays)
-    tolerated = (1 - alpha) * max(cheap, expensive)
-    good = cheap >= tolerated * (1 - ROUNDING)
-    short = max(tolerated - cheap, 0.0) * (not good), max(tolerated - expensive, 0.0)
-    return Regrets(float((T - pulls_of_it) * short[0] + pulls_of_it * short[1]), float(pulls_of_it * price * good))

@@ -3,6 +3,10 @@
 Theorems 1 and 7 as printed, the smaller bounds that a repaired proof gives, a lower bound with a constant in place of
 Theorem 8, bounds of ours for any scale of the bonus (Theorem 9) and for KL-UCB over the cost (Theorem 10), and the
 exact law of KUBE and fractional KUBE on two Bernoulli arms, which the notebook judges them by.
+
+In all functions mu_i (`reward_means`) are K expected rewards, in [0, 1] if nothing else is said; c_i (`costs`) are the
+known costs of a pull and B (`budget`) is in their units, both above 0. `fractional` tells fractional KUBE from KUBE.
+I* is the arm with the highest density mu* / c*. Bounds are in units of reward.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,13 +38,17 @@ def _losses(rewards, costs):
     return best, np.where(due - rewards > ROUNDING * due, due - rewards, 0.0)  # rounding must not tell equals apart
 
 
+def _game(reward_means, costs, budget, highest=1.0):
+    rewards, costs = _arms(reward_means, costs, highest)
+    return rewards, costs, positive("budget", budget), *_losses(rewards, costs)
+
+
 def gaps(reward_means: ArrayLike, costs: ArrayLike) -> pd.DataFrame:
     """The paper's gaps to the densest arm I* (Tran-Thanh et al., section 4), arm by arm.
 
-    K floats each: mu_i (`reward_means`) in [0, 1], and c_i (`costs`) above 0. A row per arm, zeros for I*. `density`:
-    mu* / c* - mu_j / c_j, of which the paper's d_min is the smallest over j != I*. `reward`: Delta_j = mu* - mu_j.
-    `cost`: delta_j = c_j - c*. `loss`: c_j times the density gap, which is Delta_j + delta_j mu* / c*: what a pull of j
-    loses against spending its cost on I*.
+    A row per arm, zeros for I*. `density`: mu* / c* - mu_j / c_j, of which the paper's d_min is the smallest over
+    j != I*. `reward`: Delta_j = mu* - mu_j. `cost`: delta_j = c_j - c*. `loss`: c_j times the density gap, what a pull
+    of j loses against spending its cost on I*.
 
     >>> gaps([0.75, 0.5], [1, 2]).loss.to_numpy()
     array([0., 1.])
@@ -51,56 +59,43 @@ def gaps(reward_means: ArrayLike, costs: ArrayLike) -> pd.DataFrame:
                          "loss": loss})
 
 
-def _printed(reward_means, costs, budget, end_phase):
-    rewards, costs = _arms(reward_means, costs)
-    require(costs.min() >= 1, "costs", costs, "must be 1 or more; `rescaled` takes any scale")
-    budget = positive("budget", budget)
-    best, loss = _losses(rewards, costs)
-    d_min = min(np.delete(loss / costs, best), default=inf)
-    if d_min == 0:
-        return inf
-    weight = np.maximum(rewards[best] - rewards, 0).sum() + np.maximum(costs - costs[best], 0).sum() / costs[best]
-    end = (costs.max() / costs.min()) ** 2 if end_phase else 0.0
-    return float(weight * ((8 / d_min**2 + end) * log(budget / costs.min()) + np.pi**2 / 3 + 1) + 1)
+def kube(reward_means: ArrayLike, costs: ArrayLike, budget: float, fractional: bool = False) -> float:
+    """Theorem 1 (Tran-Thanh et al.) as printed: upper bound of KUBE's regret.
 
-
-def kube(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
-    """Theorem 1 (Tran-Thanh et al.) as printed: upper bound of KUBE's regret, in units of reward.
-
-    Its proof conditions on the number of pulls and fails, but the statement holds when budget >= min(costs) and no
-    pull, those of the initial phase included, overspends. Below that it is false for small budgets.
-    It is infinite when two arms share the highest density, since then d_min = 0.
-
-    mu_i (`reward_means`) are K floats, of rewards on [0, 1]; c_i (`costs`), known, are 1 or more, and B (`budget`) is
-    above 0. The bound is not free of the scale of costs: see `rescaled`.
+    Its proof fails, but the statement holds when budget >= min(costs) and no pull, those of the initial phase included,
+    overspends. For smaller budgets it can be negative. Infinite when two arms share the highest density (d_min = 0).
+    Costs are 1 or more; the bound is not free of their scale: see `rescaled`.
 
     >>> round(kube([0.75, 0.5], [1, 2], budget=100))
     214
     """
-    return _printed(reward_means, costs, budget, end_phase=True)
+    rewards, costs, budget, best, loss = _game(reward_means, costs, budget)
+    require(costs.min() >= 1, "costs", costs, "must be 1 or more; `rescaled` takes any scale")
+    d_min = min(np.delete(loss / costs, best), default=inf)
+    if d_min == 0:
+        return inf
+    weight = np.maximum(rewards[best] - rewards, 0).sum() + np.maximum(costs - costs[best], 0).sum() / costs[best]
+    end = 0.0 if fractional else (costs.max() / costs.min()) ** 2
+    return float(weight * ((8 / d_min**2 + end) * log(budget / costs.min()) + np.pi**2 / 3 + 1) + 1)
 
 
 def fractional_kube(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
-    """Theorem 7 (Tran-Thanh et al.) as printed: upper bound of fractional KUBE's regret.
-
-    Parameters, result and reservations as in `kube`.
+    """Theorem 7 (Tran-Thanh et al.) as printed: upper bound of fractional KUBE's regret; the rest as in `kube`.
 
     >>> round(fractional_kube([0.75, 0.5], [1, 2], budget=100))
     191
     """
-    return _printed(reward_means, costs, budget, end_phase=False)
+    return kube(reward_means, costs, budget, fractional=True)
 
 
 def rescaled(bound: Callable, reward_means: ArrayLike, costs: ArrayLike, budget: float,
              reward_scale: float = 1.0) -> float:
-    """A bound of this module for rewards on [0, reward_scale] and costs of any scale, in units of reward.
+    """A bound of this module for rewards on [0, reward_scale] and costs of any scale.
 
-    Cost units are free, so the smallest cost becomes 1: the printed bounds grow with the square of the costs' scale,
-    and this choice is the smallest they allow. Rewards are divided by their scale and the bound multiplied
-    by it; the policy must use the same scale (`KUBE(reward_scale=...)`), or the theorems are silent.
+    The smallest cost becomes 1, which makes the printed bounds smallest; rewards are divided by their scale and the
+    bound multiplied by it. The policy must use the same scale (`KUBE(reward_scale=...)`), or the theorems are silent.
 
-    `bound` is `kube`, `fractional_kube` or one of their sharper versions, and the rest as in `kube`, but means are in
-    [0, reward_scale], costs above 0.
+    `bound` is `kube`, `fractional_kube` or one of their sharper versions; means are in [0, reward_scale].
 
     >>> round(rescaled(kube, [15, 10], [5, 10], budget=500, reward_scale=20))
     4272
@@ -113,8 +108,7 @@ def rescaled(bound: Callable, reward_means: ArrayLike, costs: ArrayLike, budget:
 def chance_failures(first_round: int) -> float:
     """2 sum_{t >= first_round} (t - 1) / t^4: expected rounds in which one of two confidence bounds fails.
 
-    Stands where the paper has pi^2 / 3, which comes from summing 2 t^-4 over t^2 pairs of pull counts (Eq. 27); the
-    two events concern one arm each, so t - 1 counts each suffice. `first_round` is 2 or more.
+    Stands where the paper has pi^2 / 3. `first_round` is 2 or more.
 
     >>> round(chance_failures(3), 4)
     0.1145
@@ -131,11 +125,7 @@ def _area(height, width):
 def off_leader_pulls(costs: ArrayLike, budget: float) -> float:
     """Upper bound of KUBE's expected pulls of arms that do not lead; replaces the paper's (c_max / c_min)^2 ln T.
 
-    With k pulls to go the residual budget is at least k c_min on every path, whatever the rewards, so that an arm which
-    does not lead is drawn with probability at most min(1, q / k), q = (c_max / c_min)^2. Over k = 1, 2, ..., n that
-    sums to at most q + q ln(n / q) for n = B / c_min >= q, and to q ln n + 1 for every n >= 1.
-
-    Costs of a pull (K floats) and B are above 0.
+    q + q ln(n / q) if n = B / c_min is at least q = (c_max / c_min)^2; at most q ln n + 1 for every n >= 1.
 
     >>> round(off_leader_pulls([1, 2], budget=100), 1)
     16.9
@@ -147,8 +137,7 @@ def off_leader_pulls(costs: ArrayLike, budget: float) -> float:
 def off_leader_cost(costs: ArrayLike, budget: float) -> float:
     """Upper bound of what KUBE spends in expectation on arms that do not lead, plus what it leaves unspent; ours.
 
-    The integral of min(1, c_max / x) over 0 < x < B, which is c_max (1 + ln(B / c_max)) from B = c_max on, in units of
-    cost. Parameters as in `off_leader_pulls`.
+    The integral of min(1, c_max / x) over 0 < x < B, c_max (1 + ln(B / c_max)) from B = c_max on, in units of cost.
 
     >>> round(off_leader_cost([1, 2], budget=100), 1)
     9.8
@@ -156,52 +145,42 @@ def off_leader_cost(costs: ArrayLike, budget: float) -> float:
     return _area(_costs(costs).max(), positive("budget", budget))
 
 
-def _sharper(reward_means, costs, budget, end_phase):
-    rewards, costs = _arms(reward_means, costs)
-    budget = positive("budget", budget)
-    if budget < costs.min():                            # no pull, no regret
-        return 0.0
-    best, loss = _losses(rewards, costs)
-    worse = loss[loss > 0]
-    learning = 8 * log(budget / costs.min()) / worse + worse * (1 + chance_failures(3))
-    return float(learning.sum() + end_phase(rewards[best] / costs[best], costs, loss, budget, costs[best]))
-
-
-def _kube_end(density, costs, loss, budget, _):
-    # Arms that do not lead, by what they cost or by how often they are pulled; the rest is what stays unspent.
+def _end(rewards, costs, budget, best, loss, fractional):
+    """What is lost at most by arms that do not lead, and by what stays unspent."""
+    density = rewards[best] / costs[best]
+    if fractional:
+        return density * min(budget, costs[best])
     return min(density * off_leader_cost(costs, budget),
                loss.max() * off_leader_pulls(costs, budget) + density * costs.min())
 
 
-def _fractional_end(density, costs, loss, budget, best_cost):
-    return density * min(budget, best_cost)
-
-
-def kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
+def kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: float, fractional: bool = False) -> float:
     """Upper bound of KUBE's regret by the repaired proof, with each arm's own gap; ours.
 
     sum over arms with a loss l_j = c_j d_j > 0 of 8 ln(B / c_min) / l_j + l_j (1 + 0.115), plus the smaller of
     (mu* / c*) `off_leader_cost` and max_j l_j `off_leader_pulls` + c_min mu* / c*. Never above Theorem 1, free of the
     costs' scale, finite when arms tie; 0 below every cost. The policy must never overspend.
 
-    Parameters and unit as in `kube`, but costs of any scale.
-
     >>> round(kube_sharper([0.75, 0.5], [1, 2], budget=100))
     45
     """
-    return _sharper(reward_means, costs, budget, _kube_end)
+    rewards, costs, budget, best, loss = _game(reward_means, costs, budget)
+    if budget < costs.min():                            # no pull, no regret
+        return 0.0
+    worse = loss[loss > 0]
+    learning = 8 * log(budget / costs.min()) / worse + worse * (1 + chance_failures(3))
+    return float(learning.sum() + _end(rewards, costs, budget, best, loss, fractional))
 
 
 def fractional_kube_sharper(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
-    """Upper bound of fractional KUBE's regret by the repaired proof, with each arm's own gap; ours.
+    """Upper bound of fractional KUBE's regret, if it pulls the densest affordable arm; ours.
 
-    As `kube_sharper`, with mu* min(1, B / c*) in place of the last term. Holds for the policy that pulls the densest
-    affordable arm: once I* is not affordable, less than c* is left to waste.
+    As `kube_sharper`, with mu* min(1, B / c*) in place of the last term.
 
     >>> round(fractional_kube_sharper([0.75, 0.5], [1, 2], budget=100))
     39
     """
-    return _sharper(reward_means, costs, budget, _fractional_end)
+    return kube_sharper(reward_means, costs, budget, fractional=True)
 
 
 _SHARES = np.geomspace(0.01, 0.99, 100)         # of its gap that an arm's level leaves to I*, where a bound may choose
@@ -247,24 +226,21 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
     g = c_j h - mu_j > 0 leads 1 + Q + (1 + eta) 2 R^2 ln(B / c_min) / g^2 + 2 sigma^2 / (g^2 (1 - (1 + eta)^(-1/2))^2)
     times at most, with Q of `low_rounds`. Levels and eta are the best of a grid.
 
-    Parameters as in `kube`, but mu_i are 0 or more, of rewards on any range, and c_i above 0; R and sigma as in
-    `low_rounds`. With R < sigma the bound is a power of the budget. `fractional` tells fractional KUBE from KUBE.
+    mu_i are 0 or more, of rewards on any range; R and sigma as in `low_rounds`. With R < sigma the bound is a power of
+    the budget.
 
     >>> [round(theorem_9([0.75, 0.5], [1, 2], 1e6, R)) for R in (1.0, 0.5)]
     [171, 85]
     """
-    rewards, costs = _arms(reward_means, costs, FINITE)
+    rewards, costs, budget, best, loss = _game(reward_means, costs, budget, FINITE)
     R, sigma = positive("reward_scale", reward_scale), positive("deviation", deviation)
-    budget = positive("budget", budget)
     if budget < costs.min():                            # no pull, no regret
         return 0.0
-    best, loss = _losses(rewards, costs)
     worse, rounds = loss > 0, budget / costs.min()
     seen = (1 + _EPS) * 2 * R**2 * log(rounds) + 2 * (sigma / (1 - (1 + _EPS) ** -0.5)) ** 2
     high = seen.min() / (loss[worse, None] * (1 - _SHARES)) ** 2
     low = low_rounds(costs[best] * (loss / costs)[worse, None] * _SHARES, rounds, R, sigma)
-    end = (_fractional_end if fractional else _kube_end)(rewards[best] / costs[best], costs, loss, budget, costs[best])
-    return _by_levels(loss[worse], low, high) + float(end)
+    return _by_levels(loss[worse], low, high) + float(_end(rewards, costs, budget, best, loss, fractional))
 
 
 def theorem_10(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> float:
@@ -272,17 +248,14 @@ def theorem_10(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> floa
 
     At a level h below mu* / c* an arm with c_j h > 1 is pulled 1 + Q times at most, whatever the budget, and another
     1 + Q + (1 + eta) ln(B / c_min) / I + (1 + eta)^2 L^2 / (2 eta^2 I^2) times, with I = kl(mu_j, c_j h), L the
-    difference of the logits of c_j h and mu_j, and Q of `kl_ucb.errors`. Parameters as in `kube`, but costs of any
-    scale. Levels and eta are the best of a grid.
+    difference of the logits of c_j h and mu_j, and Q of `kl_ucb.errors`. Levels and eta are the best of a grid.
 
     >>> round(theorem_10([0.75, 0.5], [1, 2], 1e6))
     23
     """
-    rewards, costs = _arms(reward_means, costs)
-    budget = positive("budget", budget)
+    rewards, costs, budget, best, loss = _game(reward_means, costs, budget)
     if budget < costs.min():
         return 0.0
-    best, loss = _losses(rewards, costs)
     worse = loss > 0
     mean, gap = rewards[worse, None], loss[worse, None]
     due = mean + gap * (1 - _SHARES)
@@ -292,17 +265,15 @@ def theorem_10(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> floa
     eps = _EPS[:, None, None]
     high = (1 + eps) * log(budget / costs.min()) / far + ((1 + eps) / eps * slope / far) ** 2 / 2
     low = errors(float(rewards[best]), rewards[best] - costs[best] * gap / costs[worse, None] * _SHARES).total
-    end = _fractional_end(rewards[best] / costs[best], costs, loss, budget, costs[best])
-    return _by_levels(loss[worse], low, high.min(axis=0)) + float(end)
+    return _by_levels(loss[worse], low, high.min(axis=0)) + float(_end(rewards, costs, budget, best, loss, True))
 
 
 def worse_of_two(pulls: int, mean: float, gap: float) -> float:
     """Theorem 8 with a constant: every policy's regret is at least this on one of two instances; ours.
 
-    Both have two arms of cost 1, the first Bernoulli(mean), the second Bernoulli(mean - gap) or
-    Bernoulli(mean + gap). By Bretagnolle and Huber's inequality 2 x >= (n gap / 4) exp(-x kl / gap) for the larger
-    regret x, hence x >= (gap / kl) W(n kl / 8), W Lambert's function, kl = kl(mean - gap, mean + gap). n (`pulls`) is
-    the budget over the cost; 0 < mean - gap, mean + gap < 1, and gap > 0.
+    Both have two arms of cost 1, the first Bernoulli(mean), the second Bernoulli(mean - gap) or Bernoulli(mean + gap).
+    (gap / kl) W(n kl / 8), W Lambert's function, kl = kl(mean - gap, mean + gap); n (`pulls`) is the budget over the
+    cost, 0 < mean - gap, mean + gap < 1, and gap > 0.
 
     >>> round(worse_of_two(pulls=1000, mean=0.5, gap=0.1), 2)
     2.16
@@ -346,22 +317,25 @@ def draw(t: int, pulls: Sequence, rewards: Sequence, costs: Sequence, residual: 
     """
     arms = range(len(costs))
     densities = [(rewards[k] / pulls[k] + sqrt(2 * log(t) / pulls[k])) / costs[k] for k in arms]
+    return max(arms, key=lambda k: (densities[k], -k)), _chances(densities, costs, residual, fractional)
+
+
+def _chances(densities, costs, residual, fractional):
     taken = greedy_set(densities, costs, residual)
     if fractional:
-        chosen = max((k for k in arms if taken[k]), key=lambda k: (densities[k], -k))
-        taken = [int(k == chosen) for k in arms]
-    return max(arms, key=lambda k: (densities[k], -k)), [m / sum(taken) for m in taken]
+        chosen = max((k for k in range(len(costs)) if taken[k]), key=lambda k: (densities[k], -k))
+        taken = [int(k == chosen) for k in range(len(costs))]
+    return [m / sum(taken) for m in taken]
 
 
 class TwoArms:
     """Exact law of KUBE or fractional KUBE on two Bernoulli arms.
 
-    A decision depends on pulls, rewarded pulls and the residual budget, not on the arms' means. So the paths to a state
-    are summed once, each weighted by its draws; any pair of means (`reward_means` in all methods) only weighs the
-    states.
+    A decision does not depend on the arms' means. So the paths to a state are summed once, each weighted by its draws;
+    any pair of means (`reward_means` in all methods) only weighs the states.
 
-    The two costs are above 0. B (`budget`) is enough for both first pulls and at most 1000 times the smaller cost.
-    Memory and time grow with its fourth power: 160 with costs 1 and 2 takes half a second. `fractional` as in `draw`.
+    B (`budget`) is enough for both first pulls and at most 1000 times the smaller cost. Memory and time grow with its
+    fourth power: 160 with costs 1 and 2 takes half a second.
 
     >>> round(TwoArms((1, 2), budget=20).regret((0.5, 0.5)), 2)
     1.23
@@ -383,14 +357,9 @@ class TwoArms:
         t = n[0] + n[1] + 1
         first, second = ((np.arange(n[k] + 1) / n[k] + sqrt(2 * log(t) / n[k])) / self.costs[k] for k in (0, 1))
         lead = second > first[:, None]
-        chances = []
-        for order in ((1, 0), (0, 1)):                  # densities up to their order
-            taken = greedy_set(order, self.costs, residual)
-            if self.fractional:
-                chances.append(float(taken[0] > 0 and (order == (1, 0) or not taken[1])))
-            else:
-                chances.append(taken[0] / sum(taken))
-        return lead, np.where(lead, chances[1], chances[0])
+        # Of the densities only their order matters.
+        leading, not_leading = (_chances(order, self.costs, residual, self.fractional)[0] for order in ((1, 0), (0, 1)))
+        return lead, np.where(lead, not_leading, leading)
 
     def _paths(self, layer):
         """Weights of all states that follow from a layer of states with equally many pulls, that layer included."""
@@ -410,30 +379,34 @@ class TwoArms:
         if weights.any():
             after = n[0] + 1 - arm, n[1] + arm
             into = layer.setdefault(after, np.zeros((after[0] + 1, after[1] + 1)))
-            into[:n[0] + 1, :n[1] + 1] += weights       # no reward; probabilities come with the means, in `_chances`
+            into[:n[0] + 1, :n[1] + 1] += weights       # no reward; probabilities come with the means, in `_weigher`
             into[1 - arm:, arm:] += weights             # one more reward of the arm
 
     def _at_end(self, states):
         return {n: weights for n, weights in sorted(states.items()) if self._step(n) is None}
 
-    def _chances(self, states, reward_means):
-        """(pulls, probability) of each state: its weights times the probabilities of its outcomes."""
+    def _weigher(self, reward_means):
+        """The function that gives a state's probability: its weights times the probabilities of its outcomes."""
         means, powers = _arms(reward_means, self.costs)[0], []
         for mean, cost in zip(means, self.costs, strict=True):
             exponents = np.arange(self.budget // cost + 2)        # one to spare, for rounding
             powers.append((mean**exponents, (1 - mean) ** exponents))
-        for n, weights in states.items():
+
+        def weigh(n, weights):
             first, second = (wins[:m + 1] * losses[m::-1] for (wins, losses), m in zip(powers, n, strict=True))
-            yield n, float(first @ weights @ second)
+            return float(first @ weights @ second)
+        return weigh
 
     def ends(self, reward_means: ArrayLike) -> pd.DataFrame:
         """Joint law of the pull counts at the end, in columns pulls_1, pulls_2, T (their sum), probability."""
-        rows = [(*n, sum(n), chance) for n, chance in self._chances(self._final, reward_means)]
+        weigh = self._weigher(reward_means)
+        rows = [(*n, sum(n), weigh(n, weights)) for n, weights in self._final.items()]
         return pd.DataFrame(rows, columns=["pulls_1", "pulls_2", "T", "probability"])
 
     def pulls(self, reward_means: ArrayLike) -> np.ndarray:
         """Expected pulls of each arm, an array of shape (2,)."""
-        return sum(chance * np.array(n) for n, chance in self._chances(self._final, reward_means))
+        weigh = self._weigher(reward_means)
+        return sum(weigh(n, weights) * np.array(n) for n, weights in self._final.items())
 
     def regret(self, reward_means: ArrayLike) -> float:
         """Expected regret against the optimum of the knapsack, in units of reward."""
@@ -449,17 +422,14 @@ class TwoArms:
         round t is played. `leads_1`, `leads_2`: that the arm leads too. `off_leader`: that arm 1 is pulled although arm
         2 leads, or the other way round; `off_cost` that times the pulled arm's cost.
         """
-        parts = [{}, {}, {}, {}]                        # arm 1 leads, arm 2 leads, and the same without being pulled
+        weigh, rows = self._weigher(reward_means), []
         for n, weights in self._states.items():
             if (rule := self._step(n)) is not None:
                 lead, first = rule
-                for part, factor in zip(parts, (~lead, lead, ~lead * (1 - first), lead * first), strict=True):
-                    part[n] = weights * factor
-        rows = []
-        for masses in zip(*(self._chances(part, reward_means) for part in parts), strict=True):
-            n, leads_1, leads_2, off_2, off_1 = masses[0][0], *(mass for _, mass in masses)
-            rows.append((sum(n) + 1, n[0], leads_1 + leads_2, leads_1, leads_2, off_1 + off_2,
-                         off_1 * self.costs[0] + off_2 * self.costs[1]))
+                leads_1, leads_2, off_2, off_1 = (weigh(n, weights * part) for part in (
+                    ~lead, lead, ~lead * (1 - first), lead * first))
+                rows.append((sum(n) + 1, n[0], leads_1 + leads_2, leads_1, leads_2, off_1 + off_2,
+                             off_1 * self.costs[0] + off_2 * self.costs[1]))
         return pd.DataFrame(rows, columns=["t", "pulls_1", "played", "leads_1", "leads_2", "off_leader", "off_cost"])
 
     def given_total(self, reward_means: ArrayLike, t: int) -> pd.DataFrame:
@@ -473,9 +443,9 @@ class TwoArms:
         pulled = {}
         for n, weights in layer.items():
             self._pull(pulled, n, weights * self._step(n)[1], 0)
-        law = {}
+        weigh, law = self._weigher(reward_means), {}
         for column, start in enumerate((layer, pulled, leads)):
-            for n, chance in self._chances(self._at_end(self._paths(start)), reward_means):
-                law.setdefault(sum(n), np.zeros(3))[column] += chance
+            for n, weights in self._at_end(self._paths(start)).items():
+                law.setdefault(sum(n), np.zeros(3))[column] += weigh(n, weights)
         rows = {T: (total, part / total, lead / total) for T, (total, part, lead) in sorted(law.items()) if total > 0}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["probability", "pulled", "leads"]).rename_axis("T")

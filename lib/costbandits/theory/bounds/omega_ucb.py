@@ -3,11 +3,14 @@
 Theorems 4 to 6 as printed, plus what the notebook needs to judge them: the exact probabilities of their proof's events
 for Bernoulli arms, Lemma 1 with its width corrected, the constant that Theorem 5 leaves inside O(.), and a lower bound
 of the expected plays of wrong arms, with the power of the budget that the regret inherits from it.
+
+In all functions expected rewards are in [0, 1] and expected costs in (0, 1]; rho, the exploration, is above 0. t, 1 or
+more, is a round; tau, at least the number of arms K, is the round up to which plays are counted.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,8 +43,6 @@ def _bandit_means(bandit):
 def alpha(t: ArrayLike, rho: float) -> float | np.ndarray:
     """1 - sqrt(1 - t^-rho), the probability of Theorem 3 (Heyden et al.), without cancellation for large t.
 
-    t, rounds, is at least 1, a number or an array; rho, exploration, above 0.
-
     >>> alpha([10, 100], rho=1.0).round(4)
     array([0.0513, 0.005 ])
     """
@@ -56,8 +57,8 @@ def proportional_gap(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: A
     The solution of (mu_r + delta (1 - mu_r)) / (mu_c - delta mu_c) = best_ratio, Delta / (Delta + 1 / mu_c) in the
     paper, here as g / (1 + g) with g = mu_c best_ratio - mu_r. Below 1; negative for an arm above `best_ratio`.
 
-    Numbers or arrays: expected reward in [0, 1] and cost in (0, 1] of a pull; and mu^r_1 / mu^c_1 (`best_ratio`),
-    expected reward per unit of cost of the best arm.
+    Numbers or arrays: expected reward and cost of a pull, and mu^r_1 / mu^c_1 (`best_ratio`), expected reward per unit
+    of cost of the best arm.
 
     >>> float(proportional_gap(0.5, 0.5, best_ratio=3.0))
     0.5
@@ -73,52 +74,39 @@ def _odds(rewards, costs):
         return rewards / (1 - rewards), (1 - costs) / costs
 
 
-def _plays(factor, gap, tau, rho):
-    # Lemma 1 speaks of arms below the best ratio only: nothing is promised for the others.
-    safe = np.where(gap > 0, gap, 1.0)
-    return np.where(gap > 0, 8 * rho * log(tau) / safe**2 * factor, inf)[()]
-
-
 def minimum_plays(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: ArrayLike, tau: int, rho: float,
-                  eta_reward: ArrayLike = 1.0, eta_cost: ArrayLike = 1.0) -> float | np.ndarray:
+                  corrected: bool = False) -> float | np.ndarray:
     """n*_k(tau) as printed (Heyden et al., Theorem 4 and Lemma 1): the plays after which an arm should look its worth.
 
-    8 rho log(tau) / delta^2 max{eta_r mu_r / (1 - mu_r), eta_c (1 - mu_c) / mu_c}. Infinite where mu_r = 1, for then
-    the expression has no finite value, and for arms that are not below `best_ratio`.
+    8 rho log(tau) / delta^2 max{mu_r / (1 - mu_r), (1 - mu_c) / mu_c}, the paper's eta_r and eta_c being 1, with which
+    omega-UCB computes its bounds whatever the truth. Infinite where mu_r = 1, for then the expression has no finite
+    value, and for arms that are not below `best_ratio`, of which Lemma 1 does not speak.
 
-    Means and best ratio as in `proportional_gap`. tau, 1 or more, is the round up to which plays are counted, and rho
-    the exploration, above 0. `eta_reward` and `eta_cost`, numbers or arrays, are variances over their largest possible
-    values, in [0, 1]. omega-UCB computes its bounds with 1 whatever the truth.
+    Means and best ratio as in `proportional_gap`; tau may be 1 or more. `corrected`: see `minimum_plays_corrected`.
 
     >>> round(float(minimum_plays(0.5, 0.5, best_ratio=3.0, tau=1000, rho=1.0)), 1)
     221.0
     """
     rewards, costs = _means(reward_mean, cost_mean)
     tau, rho = count("tau", tau), positive("rho", rho)
-    eta_reward = numbers("eta_reward", eta_reward, 0, 1, "must be in [0, 1]")
-    eta_cost = numbers("eta_cost", eta_cost, 0, 1, "must be in [0, 1]")
-    odds_r, odds_c = _odds(rewards, costs)
-    factor = np.maximum(odds_r * np.where(rewards == 1, 1.0, eta_reward), odds_c * eta_cost)   # eta = 1 at the border
-    return _plays(factor, proportional_gap(rewards, costs, best_ratio), tau, rho)
+    gap, odds = proportional_gap(rewards, costs, best_ratio), np.maximum(*_odds(rewards, costs))
+    if corrected:                                       # both factors grow with o: the larger odds decide
+        odds = np.maximum(odds, (1 - gap) * (odds + gap))
+    safe = np.where(gap > 0, gap, 1.0)
+    return np.where(gap > 0, 8 * rho * log(tau) / safe**2 * odds, inf)[()]
 
 
 def minimum_plays_corrected(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: ArrayLike, tau: int,
                             rho: float) -> float | np.ndarray:
-    """n*_k(tau) with the interval's width taken where Eq. (17) and (18) need it; ours, for eta = 1.
+    """n*_k(tau) with the interval's width taken where Eq. (17) and (18) need it, at x = mu + (1 - mu) delta; ours.
 
-    The paper inverts omega_+ >= x with the width at the mean; the width at x = mu + (1 - mu) delta is the right one.
     With odds o (mu_r / (1 - mu_r), or (1 - mu_c) / mu_c) the printed factor o becomes max{o, (1 - delta)(o + delta)}.
-
     Parameters and result as in `minimum_plays`.
 
     >>> round(float(minimum_plays_corrected(0.1, 0.9, best_ratio=1.0, tau=1000, rho=1.0)), 1)
     86.3
     """
-    rewards, costs = _means(reward_mean, cost_mean)
-    tau, rho = count("tau", tau), positive("rho", rho)
-    gap = proportional_gap(rewards, costs, best_ratio)
-    odds = np.maximum(*_odds(rewards, costs))           # both factors grow with o: the larger odds decide
-    return _plays(np.maximum(odds, (1 - gap) * (odds + gap)), gap, tau, rho)
+    return minimum_plays(reward_mean, cost_mean, best_ratio, tau, rho, corrected=True)
 
 
 def _tail(start, tau, rho):
@@ -138,8 +126,6 @@ def xi(tau: int, K: int, rho: float) -> float:
     (tau - K)(2 - sqrt(1 - tau^-rho)) - sum_{t=K+1}^tau sqrt(1 - t^-rho), computed as
     (tau - K) alpha(tau) + sum_{t=K+1}^tau alpha(t): no cancellation, and no loop longer than a thousand rounds.
 
-    tau, the round up to which plays are counted, is at least K, the number of arms; rho, exploration, is above 0.
-
     >>> round(xi(tau=1000, K=10, rho=1.0), 3)
     2.785
     """
@@ -152,7 +138,7 @@ def xi(tau: int, K: int, rho: float) -> float:
 
 
 def xi_bound(tau: int, K: int, rho: float) -> float:
-    """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22); arguments as in `xi`.
+    """The upper bound of xi in the proof of Theorem 6 (Heyden et al., A.6), by Eq. (21) and (22).
 
     >>> round(xi_bound(tau=1000, K=10, rho=1.0), 3)
     5.096
@@ -175,15 +161,11 @@ def asymptotic_exponent(rho: float) -> float:
     return max(1 - positive("rho", rho), 0.0)
 
 
-def suboptimal_plays(bandit: Bandit, tau: int, rho: float, eta_reward: ArrayLike = 1.0,
-                     eta_cost: ArrayLike = 1.0) -> np.ndarray:
+def suboptimal_plays(bandit: Bandit, tau: int, rho: float) -> np.ndarray:
     """Theorem 4 (Heyden et al.): upper bound of the expected plays of each suboptimal arm up to round tau.
 
     1 + n*_k(tau) + xi(tau, rho), an array of shape (K,); infinite for the best arm, and where the expected reward is 1.
-    The theorem is false as stated: see `locked_plays` and the notebook.
-
-    Expected rewards are in [0, 1], costs in (0, 1]; tau is at least the number of arms, and a value of the bound above
-    tau says nothing. The rest as in `minimum_plays`, an eta being a number or of shape (K,).
+    The theorem is false as stated: see `locked_plays` and the notebook. A bound above tau says nothing.
 
     >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
     >>> suboptimal_plays(bandit, tau=1000, rho=1.0).round(1)
@@ -191,16 +173,15 @@ def suboptimal_plays(bandit: Bandit, tau: int, rho: float, eta_reward: ArrayLike
     """
     rewards, costs = _bandit_means(bandit)
     extra = 1 + xi(tau, bandit.K, rho)
-    plays = minimum_plays(rewards, costs, bandit.ratios.max(), tau, rho, eta_reward, eta_cost)
+    plays = minimum_plays(rewards, costs, bandit.ratios.max(), tau, rho)
     return np.where(bandit.ratios < bandit.ratios.max(), plays + extra, inf)
 
 
 def excess_rounds(budget: float, min_cost: float) -> float:
     """X(B) of Theorem 5 (Heyden et al.), with a constant: upper bound of E max(T_B - tau_B, 0), in rounds; ours.
 
-    The paper leaves O(B / mu_min exp(-B mu_min / 2)). Whatever the policy, T_B > t means that t pulls cost less than
-    B; each costs at least mu = mu_min on average given the past, so by Chernoff's method this has probability at most
-    exp(-t kl(B / t, mu)). The exponent is convex in t: from tau_B on the terms shrink at least geometrically.
+    exp(-tau_B kl(B / tau_B, mu)) / (1 - e^-s), where s is the slope of t kl(B / t, mu) at t = tau_B = floor(2 B / mu),
+    and mu = mu_min. Holds for every policy; the paper leaves O(B / mu_min exp(-B mu_min / 2)).
 
     The budget B, in units of cost, is at least `min_cost`, the smallest expected cost of a pull, in (0, 1].
 
@@ -217,8 +198,7 @@ def excess_rounds(budget: float, min_cost: float) -> float:
     return exp(-tau * (p * log(p / mu) + (1 - p) * fall)) / -expm1(-fall)
 
 
-@dataclass(frozen=True)
-class RegretBound:
+class RegretBound(NamedTuple):
     """Theorem 5's bound, term by term.
 
     `tau`: tau_B, the round that a game hardly ever outlasts. `gaps`: Delta_k, in reward per unit of cost, and `plays`:
@@ -239,13 +219,12 @@ class RegretBound:
         return float(self.gaps[worse] @ (self.plays[worse] + self.excess) + self.last)
 
 
-def regret(bandit: Bandit, budget: float, rho: float, eta_reward: ArrayLike = 1.0,
-           eta_cost: ArrayLike = 1.0) -> RegretBound:
+def regret(bandit: Bandit, budget: float, rho: float) -> RegretBound:
     """Theorem 5 (Heyden et al., Eq. 3): upper bound of the regret, with our constant in X(B).
 
     sum_k Delta_k (1 + n*_k(tau_B) + xi(tau_B, rho)) + X(B) sum_k Delta_k + 2 mu^r_1 / mu^c_1 with
     tau_B = floor(2 B / mu_min). It inherits Theorem 4 and is false where that is. B, in units of cost, must be so large
-    that tau_B is at least the number of arms; the rest as in `suboptimal_plays`.
+    that tau_B is at least the number of arms.
 
     >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
     >>> round(regret(bandit, budget=100, rho=1.0).total)
@@ -256,7 +235,7 @@ def regret(bandit: Bandit, budget: float, rho: float, eta_reward: ArrayLike = 1.
                     allowed=f"must be finite and at least K / 2 times the smallest expected cost {float(min_cost)!r}")
     tau = floor(2 * budget / min_cost)
     best = bandit.ratios.max()
-    return RegretBound(tau, best - bandit.ratios, suboptimal_plays(bandit, tau, rho, eta_reward, eta_cost),
+    return RegretBound(tau, best - bandit.ratios, suboptimal_plays(bandit, tau, rho),
                        excess_rounds(budget, float(min_cost)), 2 * float(best))
 
 
@@ -266,8 +245,8 @@ def exceedance(reward_mean: float, cost_mean: float, ratio: float, n: int, t: in
     Event B of Theorem 4's proof (Heyden et al., A.3) for a suboptimal arm and the best ratio; 1 minus event A for the
     best arm and its own ratio. Rewards and costs independent, n fixed in advance.
 
-    The means are in [0, 1] and (0, 1]; the ratio, expected reward per unit of cost to compare with, is above 0. Memory
-    and time grow linearly with n, the arm's plays; t, 1 or more, is the coming round; rho, exploration, is above 0.
+    The ratio, expected reward per unit of cost to compare with, is above 0. Memory and time grow linearly with n, the
+    arm's plays; t is the coming round.
 
     >>> round(exceedance(0.5, 0.5, ratio=3.0, n=50, t=100, rho=1.0), 3)
     0.126
@@ -352,14 +331,12 @@ def locked_out(bandit: Bandit, tau: int, reach: float, of_level: Callable[[int],
 def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     """Lower bound of the expected plays of arms other than the best under omega-UCB (eta = 1); ours.
 
-    If the best arm's first s plays all cost 1, its index is at most 1 + 2 rho log(t) / s; if another arm's rewards
-    never fall below h times its costs, its index stays at h or above. Together they lock the best arm out after
-    s = 1 + floor(2 rho log(tau) / (h - 1)) plays. For integer h the second event has probability
-    q = (mu_r - h mu_c) / (mu_r (1 - mu_c)) (cycle lemma), so at least q mu_best^s (tau - s) plays go elsewhere,
-    where mu_best is the best arm's expected cost. The largest such value over arms and levels h, and 0 where nothing
-    follows (no other arm with a ratio above 2, or two best arms).
+    q mu_best^s (tau - s) plays at least. The best arm's first s = 1 + floor(2 rho log(tau) / (h - 1)) plays all cost 1,
+    mu_best being its expected cost; and with probability q = (mu_r - h mu_c) / (mu_r (1 - mu_c)) another arm's rewards
+    never fall below h times its costs. The largest such value over arms and whole levels h from 2 on, and 0 where
+    nothing follows (no other arm with a ratio above 2, or two best arms).
 
-    The bandit has Bernoulli rewards and costs, independent of each other; tau and rho as in `xi`.
+    The bandit has Bernoulli rewards and costs, independent of each other.
 
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_plays(trap, tau=10**6, rho=0.25), 2)
@@ -375,7 +352,7 @@ def locked_exponent(bandit: Bandit, rho: float) -> float:
 
     h is the largest integer below the rival's ratio, and the rival the one that gives most. The regret grows at least
     as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows `asymptotic_exponent(rho)`: a
-    larger value contradicts it. Parameters as in `locked_plays`.
+    larger value contradicts it.
 
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_exponent(trap, rho=0.25), 3)

@@ -6,6 +6,9 @@ pair of arms, which judges Lemmas D.4 and D.7.
 
 A base is one arm or two; the null arm, which costs and pays nothing, has the number K. A mixture of its arms must cost
 at most c (`rate`) per round on average.
+
+In all functions mu and rho (`reward_means`, `cost_means`) are K floats in [0, 1] each, c is in (0, 1], and T
+(`horizon`) is a number of rounds, 1 or more. Bounds are in units of reward.
 """
 
 from collections.abc import Callable
@@ -54,7 +57,7 @@ class Pair(NamedTuple):
 def pair(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Pair:
     """r_(i,j) (Elumar et al., Eq. 20 to 23): the best mixture of two arms, without a null arm unless it is one of them.
 
-    `rewards` and `costs` are means or confidence bounds in [0, 1], of shape (..., 2); c (`rate`) is in (0, 1].
+    `rewards` and `costs` are means or confidence bounds in [0, 1], of shape (..., 2).
 
     >>> np.array(pair([0.75, 0.25], [0.75, 0.25], rate=0.5))
     array([0.5, 0.5])
@@ -74,8 +77,6 @@ def pair(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Pair:
 
 def bases(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """All valid bases: those whose arms can be mixed to a mean cost of at most c (Elumar et al., section 2).
-
-    mu and rho (`reward_means`, `cost_means`) are K floats in [0, 1] each; c (`rate`) is in (0, 1].
 
     A row per base. `arms`: a tuple, the null arm being K. `value`: r_I, reward per round of the best mixture of these
     arms. `gap`: Delta_I = r* - r_I, 0 where it is rounding (Definition 3.1). `optimal`: whether it is I*, the arms with
@@ -103,9 +104,9 @@ def bases(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.Dat
 def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
     """The paper's gaps, arm by arm (Elumar et al., Definitions 3.1 to 3.3), and the one that regret is made of.
 
-    Parameters as in `bases`. A row per arm. `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which
-    delta_min is the smallest. `base`: Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if
-    there is none. `dual`, ours: alpha + lambda rho_i - mu_i, how far arm i lies below the program's dual line.
+    A row per arm. `reward`: Delta_i = max mu - mu_i. `cost`: delta_i = |rho_i - c|, of which delta_min is the smallest.
+    `base`: Delta_min,i, the smallest gap of a valid base with arm i other than I*; inf if there is none. `dual`, ours:
+    alpha + lambda rho_i - mu_i, how far arm i lies below the program's dual line.
 
     >>> gaps([0.75, 0.25], [0.75, 0.25], rate=0.5).cost.to_numpy()
     array([0.25, 0.25])
@@ -124,7 +125,7 @@ def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True)
     """The smallest kappa with |mu_i - mu_j| <= kappa |rho_i - rho_j| for all arms (Elumar et al., section 4).
 
     UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa. Infinite if two arms differ in
-    reward alone. Means as in `bases`; `null_arm` says whether the null arm is one of the arms.
+    reward alone. `null_arm` says whether the null arm is one of the arms.
 
     >>> kappa([0.75, 0.5], [0.75, 0.25])
     2.0
@@ -140,7 +141,7 @@ def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True)
 def omega(gap: ArrayLike, rate: float) -> float | np.ndarray:
     """omega as a function of the smallest cost gap or of its lower bound delta^L_min (Elumar et al., Eq. 6).
 
-    The cost gap, a number or an array, is in [0, 1], and c (`rate`) in (0, 1].
+    The cost gap, a number or an array, is in [0, 1].
 
     >>> float(omega(0.5, rate=0.5))
     0.25
@@ -152,8 +153,7 @@ def omega(gap: ArrayLike, rate: float) -> float | np.ndarray:
 def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, float | np.ndarray]:
     """Lemma 3.1 (Elumar et al.): the interval (omega_min, omega_max) of omega(t), given delta_min = `gap`.
 
-    It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely. Parameters as
-    in `omega`; returns a pair of its results.
+    It is true while the cost estimates are within sqrt(1.5 log t / N) of their means, and not surely.
 
     >>> np.round(omega_interval(0.5, rate=0.5), 3)
     array([0.111, 0.25 ])
@@ -163,7 +163,7 @@ def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, flo
 
 @dataclass(frozen=True)
 class RegretBound:
-    """Theorem 3.2's bound, term by term, in units of reward.
+    """Theorem 3.2's bound, term by term.
 
     `wrong_bases`: pulls from suboptimal bases. `learning`: pulls that tell on which side of c an arm's cost is, their
     skips, and the budget that is held back. `skips`: rounds skipped lest the anytime constraint break. `failures`:
@@ -185,8 +185,7 @@ def regret(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon:
     """Theorem 3.2 (Elumar et al., Eq. 11) as printed: upper bound of SUAK's regret.
 
     Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
-    then has no gap: that is so whenever a single arm is the best mixture. Means and c as in `bases`; T, rounds, is 1 or
-    more.
+    then has no gap: that is so whenever a single arm is the best mixture.
 
     >>> round(regret([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
     23940168
@@ -217,15 +216,12 @@ def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: f
                          width: float = 3.0, share: float | None = None) -> float:
     """Upper bound of what SUAK loses by choosing wrong bases while the confidence bounds hold; ours.
 
-    A base I, a cheap arm or an expensive one with a cheap one or the null arm, is chosen only while one of its arms has
-    at most L_I = 12 log T (1 + s)^2 / Delta_I^2 pulls, s the larger of 0 and the slope (mu_i - mu_j) / (rho_i - rho_j):
-    weak duality, where the paper solves the program and gets 48. If I* is a single arm and a part of I, the other arm
-    has at most 12 log T / Delta_j^2 pulls. A choice pulls such an arm with probability omega_min or more, and loses at
-    most the largest dual gap in I. Summed over arms, from the bases with small L_I to those with large.
-
-    Parameters as in `regret`, whose first term it replaces; `width` as in `cb.SUAK` (12 is four times this), `share`
-    the smallest probability of an arm of a base, omega(3/4 delta_min) if it is not given. In units of reward; infinite
-    if two bases are best, or an arm costs c.
+    Replaces the first term of `regret`. A base I is chosen only while one of its arms has at most
+    L_I = 12 log T (1 + s)^2 / Delta_I^2 pulls (the paper: 48), s the larger of 0 and the slope
+    (mu_i - mu_j) / (rho_i - rho_j); if I* is a single arm and a part of I, while the other has 12 log T / Delta_j^2.
+    A choice pulls such an arm with probability `share` or more, omega(3/4 delta_min) if it is not given, and loses at
+    most the largest dual gap in I. Summed over arms, from the bases with small L_I to those with large. Infinite if two
+    bases are best, or an arm costs c. `width` is that of `cb.SUAK`; 12 is four times this.
 
     >>> round(wrong_bases_repaired([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000))
     71623
@@ -279,8 +275,8 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
 
     The theorem of section 3.16 of the chapter, whose proof is complete. `wrong_bases` and `failures` are the two halves
     of its second term; `learning` is the first and the last, questions and unspent budget. Infinite if an arm costs c,
-    or if one arm alone is best and one that costs more than c pays as much. Parameters as in `regret`; m (`margin`) is
-    2 or more: an arm is unsure while its mean cost is within m radii of c.
+    or if one arm alone is best and one that costs more than c pays as much. m (`margin`) is 2 or more: an arm is unsure
+    while its mean cost is within m radii of c.
 
     >>> round(two_accounts([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
     336874
@@ -305,7 +301,7 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
 def informative_from(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, bound: Callable = regret) -> float:
     """The first horizon at which a bound is below T r*, more than which no policy can lose; inf if the bound is.
 
-    Means and c as in `bases`; `bound` is like `regret`: its result, or the `total` of that, grows like log T.
+    `bound` is like `regret`: its result, or the `total` of that, grows like log T.
 
     >>> informative_from([0.75, 0.5], [0.75, 0.25], rate=0.5, bound=lambda *arguments: 100)
     161
@@ -328,7 +324,7 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     sigma the smallest singular value of the two rows (costs; ones) of I*; delta_drift the smallest |rho_i - c|, null
     arm included; Flajolet and Jaillet's sigma 1 / max mu, and lambda = 1 + 2 kappa. They are not comparable, as the
     paper says: other models, other constants. Infinite where an arm costs c, or where an arm of I* would not be missed.
-    Parameters as in `regret`. A row per work: its `model`, and `value`, in units of reward.
+    A row per work: its `model`, and `value`.
 
     >>> table_1([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).value.round().to_numpy()[:2]
     array([3759.,   32.])
