@@ -71,8 +71,14 @@ def test_bands_are_drawn_around_the_mean_or_the_median():
     assert edges("deviation") == pytest.approx((12.5, 2.5 - 7.25**0.5, 2.5 + 7.25**0.5))
     end, low, high = edges("interval")
     assert end == 12.5 and 0 <= low < 1.25 < 3.75 < high <= 7
-    # Half of the spread of the resampled means is 1.96 of their standard error, about.
+    # Half of the spread of the resampled means is 1.96 of their standard error, about. Of the means of all samples of
+    # four of these values 2.0 % are 1/4 or less and 5.9 % are 1/2 or less; 96.5 % are 21/4 or less, 98.0 % 22/4.
     assert (high - low) / 2 == pytest.approx(1.96 * (7.25 / 4)**0.5, rel=0.15)
+    assert (low, high) == (0.5, 5.5)
+    # And in another unit.
+    values = 1000 * values
+    assert edges("interval")[1:] == (500, 5500)
+    assert edges("deviation")[1:] == pytest.approx((2500 - 1000 * 7.25**0.5, 2500 + 1000 * 7.25**0.5))
 
 
 def test_names_at_line_ends_do_not_overlap(runs):

@@ -101,6 +101,18 @@ def test_constant_samples_have_no_width():
     assert st.mean_ratio(np.full(20, 3.0), np.full(20, 2.0)) == st.Interval(1.5, 1.5, 1.5)
 
 
+def test_samples_that_are_constant_but_for_rounding_have_no_width_and_others_do():
+    x = np.array([0.3, 0.1 + 0.2] * 10)
+    assert np.ptp(x) > 0 and st.mean(x).low == st.mean(x).high == st.mean(x).estimate == pytest.approx(0.3)
+    for off, wide in ((1e-14, False), (1e-10, True)):
+        found = st.mean(x + off * np.arange(20))
+        assert (found.low < found.high) == wide
+        duel = st.tournament({"a": x + 2 + off * 100 * np.arange(20), "b": x}).iloc[0]
+        assert (duel.difference_low < duel.difference_high) == wide and duel.p_mean == 0
+    same = st.tournament({"a": x, "b": x}).iloc[0]
+    assert (same.p_mean, same.difference_low, same.difference_high) == (1, 0, 0)
+
+
 def test_a_mean_that_can_vanish_has_an_unbounded_ratio():
     y = np.array([1.0] + [0.0] * 5)
     assert st.mean_ratio(np.arange(6.0) + 1, y).high == np.inf
@@ -158,6 +170,12 @@ def test_worst_share_finds_the_outlier():
     x = np.r_[np.zeros(99), 100.0]
     assert st.worst_share(x) == pytest.approx(99**2 / (99**2 + 99))
     assert st.worst_share(np.ones(10)) == st.worst_share([1.1] * 100) == 0.0
+    # Of 300 values the three largest, of 20 the largest: 1 % of them, rounded, one at least.
+    many = np.r_[np.zeros(296), 1.0, 8.0, 9.0, 10.0]
+    squares = (many - many.mean())**2
+    assert st.worst_share(many) == pytest.approx(squares[-3:].sum() / squares.sum(), rel=1e-12)
+    assert st.worst_share(many, 0.5 / 300) == pytest.approx(squares[-1] / squares.sum(), rel=1e-12)
+    assert st.worst_share(many, 4 / 300) == pytest.approx(squares[-4:].sum() / squares.sum(), rel=1e-12)
 
 
 def test_holm_by_hand():
@@ -234,6 +252,14 @@ def test_growth_slope_and_crossing():
     assert st.crossing(x, x, np.full(25, 0.1)) == pytest.approx(0.1, rel=0.05)
     assert st.crossing(x, x, np.full(25, 2.0)) == np.inf
     assert st.crossing(x, x, np.zeros(25)) == 0.0
+    # Between 1 and 10 they meet where log10 x is 1/4 of the way: from -1 below to 3 above; before and after they may
+    # touch. A curve that ends where the other does, or below it, has not risen above it.
+    assert st.crossing([1, 10, 100], [-1, 3, 5], [0, 0, 0]) == pytest.approx(10**0.25, rel=1e-12)
+    assert st.crossing([1, 10, 100, 1000], [1, 0, -2, 2], [0, 0, 0, 0]) == pytest.approx(10**2.5, rel=1e-12)
+    assert st.crossing([1, 10, 100], [-1, 0, 5], [0, 0, 0]) == pytest.approx(10, rel=1e-12)
+    assert [st.crossing([1, 10], [-1, end], [0, 0]) for end in (0, -0.5)] == [np.inf] * 2
+    assert [st.crossing([1, 10], [begin, 1], [0, 0]) for begin in (0.5, 2.0)] == [0] * 2
+    assert st.crossing([1, 10], [0, 1], [0, 0]) == 1 and st.crossing([1, 2, 4, 8], [-1, 1, 0, 1], [0] * 4) == 4
 
 
 def test_paired_of_what_only_the_end_was_kept_of():
@@ -397,7 +423,11 @@ def test_where_most_replications_are_ties_rounding_takes_no_side(seed):
 def test_a_difference_far_beyond_the_resamples_has_a_p_value_that_many_pairs_leave_significant():
     x = np.random.default_rng(0).normal(size=200)
     p = st.tournament({"a": x, "b": np.full(200, 1.0)}).p_mean[0]               # 14 standard errors
-    assert 0 <= p < 1e-20
+    assert 0 <= p < 1e-20                                   # its value: test_units.py
+    # So far out that BCa's formula turns back, where acceleration times distance is -1.5, there is no level.
+    x = np.r_[np.full(9, 0.95), 1.95]
+    turn = stats.skew(x) / (6 * 10**0.5) * x.mean() / (st.resamples(10) @ x).std()
+    assert 1.4 < turn < 1.7 and st.tournament({"a": x, "b": np.zeros(10)}).p_mean[0] == 0
     assert st.tournament({"a": np.arange(9.0), "b": np.arange(9.0) + 2}).p_mean[0] == 0
 
 

@@ -1,6 +1,7 @@
 """The Makefile and the CI script, with small scripts in the place of Python, uv and make."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from components import unnoticed
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from compendium import inputs
@@ -267,6 +269,74 @@ def test_the_long_test_follows_files_that_are_there(tmp_path):
         f"lib/costbandits/{name}.py" for name in ("engine/stacks", "engine/stops", "environments/distributions",
                                                   "studies/simulate", "policies/base", "policies/thompson")}
     assert "none" not in files.values() and not any("analysis" in name for name in files)
+
+
+# For make: what is written anew when a file changes, or comes, of the chapters in the profiles that they have.
+PROFILES = {"one": ("quick", "paper"), "two": ("quick", "paper", "deep")}
+ALL = {f"{profile}/{name}" for name, profiles in PROFILES.items() for profile in profiles}
+ONES = {"quick/one", "paper/one"}
+DECIDES = {"lib/costbandits/a.py": ALL, "lib/costbandits/theory/a.py": ALL, "lib/compendium/page.py": ALL,
+           **{f"lib/costbandits/{room}/b.py": ALL | {inputs.TEST} for room in (
+               "environments", "engine", "policies", "studies")},
+           "requirements.lock": ALL | {inputs.TEST}, "data/a.csv": ALL, "data/a.txt": set(),
+           "notebooks/one.ipynb": ONES, "claims/one.yaml": ONES, "claims/other.yaml": set(),
+           "params/paper/one.yaml": {"paper/one"}, "params/deep/two.yaml": {"deep/two"}, "README.md": set(),
+           "tests/policies/test_thompson.py": {inputs.TEST}, "tests/reference.py": {inputs.TEST},
+           **{f"lib/compendium/{name}": set() for name in (
+               "inputs.py", "lab.py", "new.py", "outcome.py", "paper.py", "report.py", "typography.py", "site/a.py",
+               "skeleton/a.py")}}
+
+
+def written(module):
+    """What is written down for each chapter and profile."""
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "write", lambda path, parts: found.update({path.as_posix(): "".join(parts)}))
+        module.main("", *PROFILES)
+    return found
+
+
+def unseen(module):
+    """Changes that are not written down where they decide, or are where they do not."""
+    before = written(module)
+
+    def wrong(expected):
+        after = written(module)
+        return {name for name in before if after[name] != before[name]} != expected
+
+    if before != written(module) or set(before) != ALL | {inputs.TEST}:
+        yield "all of it"
+    for name, expected in DECIDES.items():
+        path = Path(name)
+        text = path.read_text() if path.exists() else None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text((text or "") + "a = 1\n")
+        if wrong(expected):
+            yield name
+        path.unlink() if text is None else path.write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COSTBANDITS_ADS", "elsewhere.csv")
+        if wrong(ALL):
+            yield "the data of ads"
+    text, cell = Path("notebooks/one.ipynb").read_text(), {"metadata": {"tags": ["b"], "alt": "b"}, "source": ["x"]}
+    for name, value, decides in (("cell_type", "code", True), ("source", ["y"], True), ("metadata", {"alt": "b"}, True),
+                                 ("metadata", {"tags": ["b"]}, True), ("outputs", ["z"], False), ("id", "c", False)):
+        told = []
+        for other in ({}, {name: value}):
+            Path("notebooks/one.ipynb").write_text(json.dumps({"cells": [{"cell_type": "raw", **cell, **other}]}))
+            told.append(written(module)["paper/one"])
+        if (told[0] != told[1]) != decides:
+            yield f"{name} of a cell"
+    Path("notebooks/one.ipynb").write_text(text)
+
+
+def test_each_thing_that_decides_a_chapter_is_written_down_for_make(project, monkeypatch):
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("COSTBANDITS_ADS", raising=False)
+    Path("lib/compendium/inputs.py").write_text("")     # quick to read
+    assert {path.name for path in inputs.IDLE} == {Path(name).name for name, found in DECIDES.items()
+                                                   if not found and name.startswith("lib/compendium")} - {"a.py"}
+    assert unnoticed(inputs, ["main", "lines", "notebook"], unseen) == []
 
 
 def test_what_python_or_json_cannot_read_is_compared_as_it_is(tmp_path):

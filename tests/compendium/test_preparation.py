@@ -1,7 +1,10 @@
 """Everything that is wrong with a run is said before any work begins, and nothing is written."""
 
+import hashlib
+import importlib.metadata
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -14,8 +17,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from compendium import __main__ as command
-from compendium import preparation, publication
+from compendium import cells, preparation, publication
 from costbandits.environments import ads
+from costbandits.studies import keys
 
 LIBRARY = Path(__file__).resolve().parents[2] / "lib"
 PARAMETERS = """
@@ -152,6 +156,32 @@ def test_the_record_follows_the_code_and_not_prose_and_outputs(project):
     (project / "claims" / "toy.yaml").write_text("O1: x")
     after = preparation.prepare(project, "toy", "paper").record["code"]
     assert {part for part in code if after[part] != code[part]} == {"notebook", "claims"}
+
+
+def test_the_record_of_a_run_has_all_that_decides_and_nothing_else(project, monkeypatch):
+    """In the manifest stands what an author has to have, to get the same figures."""
+    (project / "claims").mkdir()
+    (project / "claims" / "toy.yaml").write_text("O1: x")
+    versions = {name: f"{number}.0" for number, name in enumerate(("matplotlib", "numba", "numpy", "pandas", "scipy"))}
+    monkeypatch.setattr(importlib.metadata, "version", versions.get)
+    monkeypatch.setattr(platform, "python_version", lambda: "3.99.1")
+    set_paper(project, "budget: 5.0")
+    assert preparation.prepare(project, "toy", "paper").record == {
+        "notebook": "toy", "profile": "paper", "results": keys.RESULTS,
+        "parameters": {"seed": 1, "budget": 5.0, "sizes": [10, 50], "extras": {"rho": 0.25}, "exact": False,
+                       "profile": "paper", "ads_file": ""},
+        "code": {"notebook": cells.short([PARAMETERS]), "claims": f"sha256:{hashlib.sha256(b'O1: x').hexdigest()}"},
+        "versions": {"python": "3.99.1", **versions}}
+
+
+def test_where_one_cell_ends_and_another_begins_counts(project):
+    def digest(*sources):
+        made = new_notebook(cells=[new_code_cell(source) for source in sources])
+        nbformat.write(made, project / "notebooks" / "toy.ipynb")
+        return cells.notebook(project / "notebooks" / "toy.ipynb")
+
+    assert len({digest("a", "b"), digest("b", "a"), digest("ab"), digest("a\nb"), digest("a")}) == 5
+    assert cells.digest("a") == cells.digest("a\n\n") != cells.digest(" a") != cells.digest("a ")
 
 
 def test_the_data_of_ads_is_for_the_paper_and_deep_profiles(project, ads_file, monkeypatch):

@@ -69,6 +69,19 @@ def test_publishing_the_same_again_changes_no_byte_and_no_time(house):
     assert all(after[name] == before[name] for name in NEW)
 
 
+def test_runs_that_differ_in_anything_have_names_of_their_own(tmp_path):
+    """Names are short, and do not say in which order a record was written."""
+    stage(tmp_path / "1", {"a.svg": "a"})
+    records = [{"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1}, {"a": 2, "b": {"c": 2, "d": 3}},
+               {"a": 1, "b": {"c": 2, "d": 4}}, {"a": 1, "b": {"c": 2}}, {"b": {"c": 2, "d": 3}}]
+    found = []
+    for record in records:
+        publication.publish(tmp_path / "1", tmp_path / "figures", record)
+        (label,) = publication.manifest(tmp_path / "figures")["runs"]
+        found.append(label)
+    assert found[0] == found[1] and len(set(found)) == len(records) - 1 and {len(label) for label in found} == {12}
+
+
 def test_a_file_of_someone_else_is_left_alone_and_found_by_the_audit(house):
     (house / "figures" / "mine.txt").write_text("mine")
     (house / "figures" / "a.svg").write_text("edited")

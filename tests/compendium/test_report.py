@@ -152,6 +152,17 @@ def test_a_deep_row_on_another_question_is_left_out_and_said_to_be(toys, capsys,
     assert made_book.main([]) == 0 and left_out[0] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("column", [*made_book.QUESTION, "cell"])
+def test_each_part_of_a_question_tells_it_from_others(toys, column):
+    more_runs("omega_ucb", O1=3.0)
+    rows = ledger.read("figures/deep/omega_ucb/ledger.csv")
+    assert made_book.collect(".")[0].deep[0] == "contradicted"
+    rows[column] = rows[column] - 1.0 if rows[column].dtype.kind in "fi" else rows[column] + "x"
+    file_rows(rows, "figures/deep/omega_ucb")
+    found, left_out = made_book.collect(".")
+    assert set(found.deep) == {""} and len(left_out) == 1
+
+
 @pytest.mark.parametrize(("replications", "deep"), [(10, ""), (11, "contradicted")])
 def test_as_many_runs_are_not_more(toys, replications, deep):
     more_runs("omega_ucb", O1=3.0)

@@ -4,12 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 import warnings
 from pathlib import Path
 
 import numba as nb
 import numpy as np
 import pytest
+from components import unnoticed
 
 import costbandits as cb
 from costbandits.engine import compilation
@@ -151,6 +153,89 @@ def test_content_is_also_that_of_functions_within_and_of_modules_of_ours():
 
     assert content() == content(spare=1)
     assert len({content(), content(inner="y - 1.0"), content(inner="y * LIMIT"), content(scale=4.0)}) == 4
+
+
+def of_ours(source, name="outer", module="costbandits.toy", **names):
+    """A function, as a module of the library has it."""
+    names = {"np": np, "nb": nb, "__name__": module, **names}
+    exec(source, names)
+    return names[name]
+
+
+def our_modules(parts):
+    """Modules of the library with these parts, by their names: {"tools.scale": 2.0}."""
+    made = {}
+    for name, value in parts.items():
+        module, _, part = name.partition(".")
+        setattr(made.setdefault(module, types.ModuleType(f"costbandits.{module}")), part, value)
+    return made
+
+
+def functions():
+    """Pairs of functions that differ in one thing, and so when they are compiled."""
+    def both(source, old, new, **names):
+        assert source.count(old) == 1
+        return of_ours(source, **names), of_ours(source.replace(old, new), **names)
+
+    yield both("def outer(x):\n    return x + 1", "+", "-")
+    yield both("def outer(x):\n    return x + 1", "1", "2")
+    yield both("def outer(x):\n    return x.one", "one", "two")
+    yield of_ours("def outer(x):\n    return x"), of_ours("def outer(y):\n    return y")
+    yield both("def outer(x):\n    return lambda y: x + 1", "+", "-")
+    yield both("def outer(x):\n    return lambda y: x + 1", "1", "2")
+    # What is called: of the library, of the reader's, or neither.
+    yield both("def inner(x):\n    return x + 1\ndef outer(x):\n    return inner(x)", "+", "-")
+    made = [of_ours(f"def outer(x):\n    return x + {number}", module="typed_by_hand") for number in (1, 2)]
+    for wrapped in (made, list(map(nb.njit, made))):
+        yield tuple(of_ours("def outer(x):\n    return inner(x)", inner=inner) for inner in wrapped)
+    # Numbers, arrays and others, by the names under which they are read.
+    reads = "def outer(x):\n    return A + B"
+    for one, two in ((1.0, 2.0), (np.zeros(2), np.ones(2)), (np.zeros(1, np.int64), np.zeros(1)), (np.sin, np.cos)):
+        yield of_ours(reads, A=one), of_ours(reads, A=two)
+        yield of_ours(reads, A=one), of_ours(reads, B=one)
+    # Modules of ours, each part of each.
+    reads, parts = "def outer(x):\n    return one.a + one.b + two.a", ("one.a", "one.b", "two.a")
+    for changed in parts:
+        yield tuple(of_ours(reads, **our_modules({**dict.fromkeys(parts, 1), changed: number})) for number in (1, 2))
+    around = "def outer(a):\n    return lambda x: x + a\nmade = outer({})"
+    yield tuple(of_ours(around.format(number), "made") for number in (1, 2))
+
+
+def taken_for_one(module):
+    yield from ((one, two) for one, two in functions() if module.content(one) == module.content(two))
+
+
+def test_each_component_of_content_tells_two_functions_apart():
+    assert unnoticed(compilation, ["_content", "_used"], taken_for_one) == []
+
+
+def square(x):
+    return x * x
+
+
+@pytest.mark.skipif(nb.config.DISABLE_JIT, reason="keeps what is compiled")
+def test_each_component_of_the_name_of_a_kept_file_decides():
+    """Its module, its name, its content and the version of Python; and its content is its stamp besides."""
+    def kept(module, **other):
+        function = types.FunctionType(square.__code__, globals(), square.__name__)
+        for name, value in other.items():
+            setattr(function, name, value)
+        made = nb.njit(function)
+        module._keep(made, False)
+        return made._cache._cache_file._index_name, made._cache._cache_file._source_stamp
+
+    def unseen(module):
+        changes = {"__module__": "costbandits.other", "__qualname__": "other", "__code__": (lambda x: x).__code__}
+        yield from (name for name, value in changes.items() if kept(module)[0] == kept(module, **{name: value})[0])
+        with pytest.MonkeyPatch.context() as patch:
+            name, stamp = kept(module)
+            patch.setattr(sys.implementation, "cache_tag", "cpython-1")
+            if kept(module)[0] == name:
+                yield "version"
+        if stamp != module.content(square):
+            yield "stamp"
+
+    assert unnoticed(compilation, ["_keep"], unseen) == []
 
 
 @cb.index

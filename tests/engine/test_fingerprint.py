@@ -1,18 +1,23 @@
 """What changes the digest of a policy, a law or a function, and what does not."""
 
+import cmath
 import fnmatch
 import functools
 import importlib.metadata
+import logging
+import math
 import re
+import string
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial, singledispatch
 from itertools import combinations
 
 import numpy as np
 import pytest
+from components import unnoticed
 from reference import POLICIES
 
 import costbandits as cb
@@ -359,6 +364,15 @@ def test_an_installed_package_is_known_by_its_version(installed):
     assert all(one != two for one, two in zip(installed("1.0"), installed("1.1"), strict=True))
 
 
+def test_of_what_a_store_looks_at_anyway_no_version_is_asked(monkeypatch):
+    """Python's, Numba's, NumPy's and SciPy's are in every key, and the number of results stands for the library's."""
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: {name: ["its-name"] for name in named})
+    monkeypatch.setattr(importlib.metadata, "version", {"its-name": "1.0"}.get)
+    named = {"math", "costbandits", "numba", "numpy", "scipy", "pytest"}
+    told = {name: fingerprint._named.__wrapped__(f"{name}.inner") for name in named}
+    assert told == {name: f"{name}.inner" + " 1.0" * (name == "pytest") for name in named}
+
+
 @pytest.mark.parametrize(("folder", "known"), [("dist-packages", True), ("site-packages", True), ("packages", False)])
 def test_a_package_outside_of_the_environment_is_installed_too(monkeypatch, tmp_path, folder, known):
     file = str(tmp_path / folder / "elsewhere.py")
@@ -366,3 +380,146 @@ def test_a_package_outside_of_the_environment_is_installed_too(monkeypatch, tmp_
     fingerprint._known.cache_clear()
     assert fingerprint._known("elsewhere.inner") == known
     fingerprint._known.cache_clear()
+
+
+# Every component of a digest, one at a time: two things that only it tells apart.
+
+def typed(source, name="it", module="typed_by_hand", **names):
+    """What a source text, typed into a module with some names, calls `it`."""
+    made = types.ModuleType(module)
+    vars(made).update(names)
+    exec(source, vars(made))
+    return vars(made)[name]
+
+
+def both(source, *others, **names):
+    """A pair: the source as it is, and with one text in the place of another."""
+    old, new = others
+    assert source.count(old) == 1
+    return typed(source, **names), typed(source.replace(old, new), **names)
+
+
+def modules(**parts):
+    """A module of the reader's own with these parts."""
+    made = types.ModuleType("my_tools")
+    vars(made).update(parts)
+    return made
+
+
+def ring(*objects):
+    """The first of some objects, each of which leads to the next, and the last to the first."""
+    for one, after in zip(objects, (*objects[1:], objects[0]), strict=True):
+        one.next = after
+    return objects[0]
+
+
+def closing(*parts):
+    """An object that holds these parts, of which None is the object itself."""
+    made = types.SimpleNamespace()
+    made.parts = tuple(made if part is None else part for part in parts)
+    return made
+
+
+def uses(function, **names):
+    """A function that has these globals."""
+    return types.FunctionType(function.__code__, names)
+
+
+def told_apart():
+    """Pairs of which each differs in one component only."""
+    yield 1.0, np.float64(1.0)
+    yield {1}, {2}
+    yield ((1,), 2), ((1, 2),)
+    yield {1: {2: 3}, 4: 5}, {1: {2: 3, 4: 5}}
+    yield {"a": 1}, {"b": 1}
+    yield np.zeros(2), np.ones(2)
+    yield np.zeros(2), np.zeros(2, np.int64)
+    yield np.zeros((1, 2)), np.zeros((2, 1))
+    yield closing(None, 1), closing(1, None)
+    yield ring(types.SimpleNamespace(), types.SimpleNamespace()), ring(types.SimpleNamespace())
+    yield math, cmath
+    # What stands for itself, and what wraps it.
+    jitted = [types.SimpleNamespace(py_func=made, targetoptions=options) for made, options in (
+        (lambda x: x + 1, None), (lambda x: x - 1, None), (lambda x: x + 1, {"fastmath": True}))]
+    yield jitted[0], jitted[1]
+    yield jitted[0], jitted[2]
+    yield partial(max, 1), partial(min, 1)
+    yield partial(max, 1), partial(max, 2)
+    yield partial(max, key=abs), partial(max, key=len)
+    yield cache(typed("it = lambda x: x + 1")), cache(typed("it = lambda x: x - 1"))
+    yield singledispatch(typed("it = lambda x: x + 1")), singledispatch(typed("it = lambda x: x - 1"))
+    yield both("class It:\n    def f(self):\n        return 1\n    def g(self):\n        return 2\nit = It().f",
+               "It().f", "It().g")
+    yield both("class It(list):\n    def f(self):\n        return 1\nit = It([1]).f", "[1]", "[2]")
+    yield math.sin, cmath.sin
+    yield (typed("outer = lambda a: lambda: a\nit = outer(1)", __name__="costbandits.toy"),
+           typed("outer = lambda a: lambda: a\nit = outer(2)", __name__="costbandits.toy"))
+    # Functions.
+    yield both("it = lambda x: x + 1", "+", "-")
+    yield both("it = lambda x: x + 1", "1", "2")
+    yield both("it = lambda x: x.one", "one", "two")
+    yield typed("it = lambda x: x"), typed("it = lambda y: y")
+    yield typed("it = lambda x: x + 1").__code__, typed("it = lambda x: x + 2").__code__
+    yield both("it = lambda x=1: x", "1", "2")
+    yield both("it = lambda *, x=1: x", "1", "2")
+    yield both("outer = lambda a: lambda: a\nit = outer(1)", "(1)", "(2)")
+    reads = typed("it = lambda: (A, B)")
+    yield uses(reads, A=1), uses(reads, A=2)
+    yield uses(reads, A=1), uses(reads, B=1)
+    yield both("it = lambda: A", "A", "B", A=1, B=1)
+    # Modules of the reader's own, and what is imported in a function.
+    reads = typed("it = lambda: (tools.a, tools.b, tools.inner.a)")
+    yield uses(reads, tools=modules(a=1)), uses(reads, tools=modules(a=2))
+    yield uses(reads, tools=modules(a=1)), uses(reads, tools=modules(b=1))
+    yield uses(reads, tools=modules(inner=modules(a=1))), uses(reads, tools=modules(inner=modules(a=2)))
+    around = modules(inner=modules())
+    around.inner.tools = around
+    yield uses(typed("it = lambda: tools.inner.tools.a"), tools=around), None
+    yield both("def it():\n    from math import sin", "math", "cmath")
+    yield both("def it():\n    from math import sin", "sin", "cos")
+    yield both("def it():\n    import math as m", "math", "cmath")
+    # Classes, and instances.
+    yield from (both("class it: a = 1", "a = 1", "b = 1"), both("class it: a = 1", "1", "2"))
+    yield typed("class it: pass"), typed("class It: pass\nit = It")
+    yield typed("class it: pass", __name__="one"), typed("class it: pass", __name__="two")
+    yield both("class it(float): pass", "float", "int")
+    yield typed("class it(base): pass", base=string.Formatter), typed("class it(base): pass", base=logging.Formatter)
+    yield both("class It(float):\n    def f(self):\n        return 1\nit = It(1.0)", "return 1", "return 2")
+    yield both("class It:\n    def f(self):\n        return 1\n    def __reduce__(self):\n        return max, (0, 1)\n"
+               "it = It()", "return 1", "return 2")
+    # What an array, a dict or a number of a class of its own holds besides.
+    yield tuple(np.ma.array([1, 2], mask=mask) for mask in ([0, 1], [0, 0]))
+    yield np.ma.array([1, 2]), np.array([1, 2])
+    yield defaultdict(int, a=1), defaultdict(float, a=1)
+    yield defaultdict(int, a=1), {"a": 1}
+    yield OrderedDict(a=1, b=2), OrderedDict(b=2, a=1)
+    for kind, value in (("float", "1.0"), ("list", "[1]"), ("dict", "{1: 2}"), ("tuple", "(1,)")):
+        yield both(f"class It({kind}): pass\nit = It({value})\nit.scale = 3", "3", "4")
+    yield cb.Budget(1.0), cb.HardBudget(1.0)
+    yield cb.Bernoulli(0.25), cb.Bernoulli(0.75)
+    named = "class It:\n    def __reduce__(self):\n        return 'IT'\nit = It()"
+    yield typed(named, __name__="one"), typed(named, __name__="two")
+
+
+def taken_for_one(module):
+    """Pairs to which a module gives one digest, and should not, or two."""
+    with np.printoptions(legacy="1.25"):        # an older NumPy shows numbers without their type
+        yield from ((a, b) for a, b in told_apart() if module.digest(a) == module.digest(b))
+    # And things that are one, to which it gives two.
+    square = np.arange(4.0).reshape(2, 2)
+    for one, same in (({"a": 1, "b": 2}, {"b": 2, "a": 1}), (square, np.asfortranarray(square))):
+        if module.digest(one) != module.digest(same):
+            yield one, same
+    # A module within a package that does not say so, as while both are being imported.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "my_tools", modules())
+        patch.setitem(sys.modules, "my_tools.inner", inner := modules(a=1))
+        function = typed("def it():\n    from my_tools import inner\n    return inner.a")
+        before, inner.a = module.digest(function), 2
+        if module.digest(function) == before:
+            yield function, inner
+
+
+def test_each_component_of_a_digest_tells_two_things_apart():
+    functions = ("_describe", "_compound", "_enclosed", "_function", "_module", "_imported", "_code", "_class")
+    assert unnoticed(fingerprint, functions, taken_for_one) == []

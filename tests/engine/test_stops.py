@@ -42,6 +42,15 @@ def test_what_a_rule_says():
         assert limits[0].tolist() == top and limits[1:] == (ceiling, rate)
 
 
+@pytest.mark.parametrize(("total", "slack"), [(1.0, 1e-12), (8.0, 8e-12), (5e8, 5e-4), (1e9, 1e-3), (4e9, 1e-3),
+                                              (2.0**44, 1e-3)])
+def test_a_sum_may_miss_its_total_by_rounding(total, slack):
+    """1e-12 of it, and never more than a thousandth."""
+    bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(0.25)])
+    assert cb.HardBudget(total).limits(bandit)[1] - total == pytest.approx(slack, rel=0.03, abs=total * 2**-53)
+    assert total - cb.Budget(total).due(np.array([1.0]))[0] == pytest.approx(slack, rel=0.03, abs=total * 2**-53)
+
+
 @pytest.mark.parametrize("rate", [Fraction(1, 4), np.float16(0.25), np.float32(0.25), 0.25])
 def test_a_rate_is_a_number_of_any_kind(rate):
     stop = cb.AnytimeBudget(rate, 64)

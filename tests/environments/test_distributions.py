@@ -53,6 +53,15 @@ def test_discrete_frequencies():
     assert abs(np.mean(x == 3.0) - 0.2) < 5.3 * (0.2 * 0.8 / 20_000) ** 0.5      # one false alarm in ten million
 
 
+@pytest.mark.parametrize(("off", "fine"), [(0.0, True), (5e-10, True), (-5e-10, True), (2e-9, False), (-2e-9, False)])
+def test_probabilities_may_miss_1_by_rounding(off, fine):
+    if fine:
+        assert cb.Discrete([0.0, 1.0], [0.5, 0.5 + off]).mean == 0.5 + off
+    else:
+        with pytest.raises(ValueError, match="must sum to 1"):
+            cb.Discrete([0.0, 1.0], [0.5, 0.5 + off])
+
+
 def test_discrete_takes_uniforms_from_zero_up():
     """rng.random() may be 0 and is never 1: value j owns [sum of those before, + its own)."""
     uniforms = SimpleNamespace(random=lambda size: np.array([0.0, 0.25, 0.5, 1 - 2.0**-53]))

@@ -58,7 +58,11 @@ def test_indices_by_hand(case):
 def test_ucb_bv1_has_its_pole_at_lambda():
     eps = sqrt(2 * log(16) / 4)
     assert value(budget_ucb.ucb_bv1, 17, 4, 0.5, 0.25, 1.0, smallest=eps) == inf
-    assert 1e6 < value(budget_ucb.ucb_bv1, 17, 4, 0.5, 0.25, 1.0, smallest=eps * (1 + 1e-6)) < 1e7
+    # Near it and far, 2 + (1 + 1/lambda) eps / (lambda - eps); on its other side it would be negative.
+    for off in (1e-6, 0.5, 3.0):
+        assert value(budget_ucb.ucb_bv1, 17, 4, 0.5, 0.25, 1.0, smallest=eps * (1 + off)) == pytest.approx(
+            2 + (1 + 1 / (eps * (1 + off))) / off, rel=1e-9)
+    assert value(budget_ucb.ucb_bv1, 17, 4, 0.5, 0.25, 1.0, smallest=0.5 * eps) == inf
 
 
 def ask(t, n, reward, cost, c, d, rng=None):

@@ -100,6 +100,14 @@ RIVALS = {
     # c = rad(c, n) at sqrt(c) = (1 + sqrt 5)/2 sqrt(g/n): 0.1636 here
     "PD-BwK, below": (pd_bwk.pd_bwk, (99, 16, 0.25, 0.163), inf),
     "UCB-SC+, zero cost": (classics.ucb_sc_plus, (16, 4, 0.5, 0.0), inf),
+    # Bounds over blocks ask for rounds before the last pull: from t = n on back there is no width.
+    "UCB-SC+, t = n": (classics.ucb_sc_plus, (4, 4, 0.5, 0.25), 2.0),
+    "UCB-SC+, t below n": (classics.ucb_sc_plus, (3, 40, 0.5, 0.25), 2.0),
+    # rewards near 1: eps = 0.0520346632 takes the bound beyond 1, and 1.2081386527 stays as it is
+    "m, reward 1": (classics.m_ucb, (17, 4, 1.0, 0.25, 2**-4), 5.051389380338),
+    "i, reward 1": (classics.i_ucb, (17, 4, 1.0, 1.0, 2**-2), 1.208138652789),
+    # c^2 a little above the border 2 n c^2 = L: alpha r is below c by a little, and the index large
+    "UCB-SC+, near its pole": (classics.ucb_sc_plus, (16, 4, 0.0, sqrt(1.01 * log(4) / 8)), 10.0),
 }
 
 

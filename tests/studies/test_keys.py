@@ -1,9 +1,19 @@
-"""What a bandit is filed under."""
+"""What a replication, a bandit and a library are filed under: all that decides, and nothing else."""
+
+import copy
+import dataclasses
+import importlib.metadata
+import platform
 
 import numpy as np
+import pytest
+from components import unnoticed
 
 import costbandits as cb
-from costbandits.studies import keys
+from costbandits.checks import ours
+from costbandits.engine.fingerprint import PACKAGES
+from costbandits.environments.distributions import Distribution
+from costbandits.studies import cluster, keys, study
 from costbandits.studies.study import Study
 
 
@@ -21,15 +31,188 @@ def test_instances_by_their_laws():
     assert keys.instance(bandits[2]) == keys.instance(again)
 
 
-def test_the_number_of_results_and_the_versions_decide(monkeypatch):
+# Two of each law, of which all fields differ.
+LAWS = {cb.Bernoulli: [(0.25,), (0.75,)], cb.Beta: [(1.0, 2.0), (3.0, 4.0)], cb.Constant: [(0.25,), (0.75,)],
+        cb.Discrete: [((0.0, 1.0), (0.25, 0.75)), ((0.0, 2.0), (0.5, 0.5))],
+        cb.TruncatedNormal: [(0.0, 1.0, 0.0, 3.0), (0.5, 2.0, 0.25, 4.0)]}
+
+
+def with_field(thing, name, value):
+    """A copy with another value of one field, unchecked."""
+    made = copy.copy(thing)
+    object.__setattr__(made, name, value)
+    return made
+
+
+def laws(whole=float):
+    """Pairs of laws that differ in one field."""
+    for kind, (first, second) in LAWS.items():
+        one, two = kind(*first), kind(*second)
+        for field in dataclasses.fields(kind):
+            values = [getattr(law, field.name) for law in (one, two)]
+            values = [value if isinstance(value, tuple) else whole(value) for value in values]
+            assert values[0] != values[1]
+            yield tuple(with_field(one, field.name, value) for value in values)
+
+
+def bandits():
+    """Pairs of bandits that differ in one thing."""
+    half, cost = cb.Bernoulli(0.5), cb.Constant(1.0)
+    for whole in (float, np.float64):       # plain numbers are written down in another way
+        for one, two in laws(whole):
+            yield cb.Bandit([half, one], [cost] * 2), cb.Bandit([half, two], [cost] * 2)
+            yield cb.Bandit([half] * 2, [cost, one]), cb.Bandit([half] * 2, [cost, two])
+    low = cb.Constant(0.5)
+    yield cb.Bandit([low], [half]), cb.Bandit([half], [low])
+    yield cb.Bandit([low], [low]), cb.Bandit([half], [half])
+    linear = cb.LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1)
+    known = linear.linear
+    for name in known._fields:
+        yield linear, with_field(linear, "linear", known._replace(**{name: 2 * getattr(known, name)}))
+    yield linear, with_field(linear, "linear", None)
+
+
+def same_bandits(module):
+    yield from ((one, two) for one, two in bandits() if module.instance(one) == module.instance(two))
+    first, second = (cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]) for _ in range(2))
+    if module.instance(first) != module.instance(second) or first.reward_means.size != 1:
+        yield first, second
+
+
+def test_each_component_of_a_bandit_decides():
+    """Each field of each law, on either side, and all that a policy may know of a linear bandit."""
+    assert set(LAWS) == {kind for kind in Distribution.__subclasses__() if ours(kind)}
+    # Where laws are described as they are, their kinds are told once more.
+    assert unnoticed(keys, ["instance"], same_bandits) == ["instance: kinds"]
+
+
+def commons(module):
+    """What does not change the digest of what all results rest on, and should; or the other way round."""
+    def found():
+        return getattr(module.common, "__wrapped__", module.common)()
+
+    before, version, python = found(), importlib.metadata.version, platform.python_version_tuple()
+    changes = [(module, "RESULTS", module.RESULTS + 1)]
+    changes += [(importlib.metadata, "version", lambda name, own=own: "0.1" if name == own else version(name))
+                for own in PACKAGES]
+    changes += [(platform, "python_version_tuple", lambda at=at: (*python[:at], "99", *python[at + 1:]))
+                for at in range(3)]
+    for change in changes:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(*change)
+            if (found() == before) != (change is changes[-1]):       # Python's own third number changes nothing
+                yield change
+
+
+def test_the_number_of_results_and_each_version_decide():
     """A store must not hand out what an older library, or another NumPy, has played."""
-    known = [keys.common.__wrapped__()]
-    with monkeypatch.context() as patch:
-        patch.setattr(keys, "RESULTS", keys.RESULTS + 1)
-        known.append(keys.common.__wrapped__())
-    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.0")
-    known.append(keys.common.__wrapped__())
-    assert len(set(known)) == 3
+    assert set(PACKAGES) == {"numba", "numpy", "scipy"}
+    # Versions stand in the order of the packages.
+    assert unnoticed(keys, ["common"], commons) == ["common: {name}"]
+
+
+def test_each_file_its_name_and_what_all_rests_on_decide_who_may_work_with_whom(tmp_path, monkeypatch):
+    """Workers of a cluster have the very library of the client, and its versions."""
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "engine/a.py").write_text("a = 1")
+
+    def unseen(module):
+        def found():
+            return getattr(module.library, "__wrapped__", module.library)()
+
+        module.__file__ = str(tmp_path / "studies/cluster.py")
+        file, before = tmp_path / "engine/a.py", found()
+        if found() != before:
+            yield "the same"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "common", lambda: b"other versions")
+            if found() == before:
+                yield "versions"
+        for text in ("a = 2", "a = 1  # a comment"):
+            file.write_text(text)
+            if found() == before:
+                yield text
+        file.write_text("a = 1")
+        moved = file.rename(tmp_path / "studies/a.py")
+        if found() == before:
+            yield "another place"
+        moved.rename(file)
+        (tmp_path / "new.py").write_text("")
+        if found() == before:
+            yield "a new file"
+        (tmp_path / "new.py").unlink()
+        (tmp_path / "notes.txt").write_text("decides nothing")
+        if found() != before:
+            yield "no code"
+
+    monkeypatch.setattr(cluster, "__file__", cluster.__file__)
+    assert unnoticed(cluster, ["library"], unseen) == []
+
+
+# Of each field of a study: another value, and whether that decides.
+BANDIT = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
+BASE = {"policies": {"p": cb.BTS()}, "bandits": BANDIT, "stop": cb.Budget(20), "seed": 0,
+        "fractions": np.array([0.5, 1.0]), "max_rounds": 1000, "reduce": None, "shuffle": True, "fast": True,
+        "first": 0, "arms": 2, "checked": set()}
+FIELDS = {"policies": ({"p": cb.BTS(naive=True)}, True), "stop": (cb.Budget(21), True), "seed": (1, True),
+          "bandits": (cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.5)] * 2), True),
+          "fractions": (np.array([0.25, 1.0]), True), "max_rounds": (2000, True), "shuffle": (False, True),
+          "reduce": (lambda runs: {"x": runs.spent}, True), "fast": (False, True), "first": (1, False),
+          "arms": (None, False), "checked": ({cb.Beta}, False)}
+
+
+class Told(cb.Bandit):
+    """What it adds is known to a regret alone."""
+
+
+def studies():
+    """Pairs of changes of a study, of which only one thing differs that decides."""
+    yield from (({}, {name: value}) for name, (value, decides) in FIELDS.items() if decides)
+    yield tuple({"reduce": reduce} for reduce in (FIELDS["reduce"][0], lambda runs: {"x": runs.reward}))
+    yield tuple({"fast": False, "policies": {"p": cb.EpsilonGreedy(c, 0.5)}} for c in (1.0, 2.0))
+    # Makers that make the same in replication 0, and others later.
+    first = study.stream(0, 0, study.INSTANCE).random()
+    yield tuple({"bandits": lambda rng, p=p: cb.Bandit([cb.Bernoulli(0.5 if rng.random() == first else p)] * 2,
+                                                       [cb.Constant(1.0)] * 2)} for p in (0.25, 0.75))
+    yield tuple({"stop": lambda bandit, total=total: cb.Budget(20 if bandit.reward_means[0] == 0.5 else total)}
+                for total in (30, 40))
+    yield tuple({"bandits": kind(BANDIT.rewards, BANDIT.costs), "reduce": FIELDS["reduce"][0]}
+                for kind in (cb.Bandit, Told))
+
+
+def same_studies(module):
+    def key(change, replication=0):
+        (found,) = module.Study(**{**BASE, **change}).keys(replication).values()
+        return found
+
+    yield from ((one, two) for one, two in studies() if key(one) == key(two))
+    yield from (name for name, (value, decides) in FIELDS.items() if not decides and key({name: value}) != key({}))
+    if key({}) == key({}, 1) or key({}) != key({"policies": {"other": cb.BTS()}}):
+        yield "replication and label"
+    with pytest.MonkeyPatch.context() as patch:
+        before = key({})
+        patch.setattr(keys, "common", lambda: b"an older library")
+        if key({}) == before:
+            yield "an older library"
+
+
+def test_each_component_of_a_study_decides():
+    assert set(FIELDS) == set(BASE) == {field.name for field in dataclasses.fields(Study)}
+    assert unnoticed(study, ["keys", "_parts", "_digest"], same_studies) == []
+
+
+def test_each_component_of_the_origin_of_reduced_results_decides():
+    """Two parts of a study are joined if seed, and bandit and stop rule of replication 0, are the same."""
+    def same(module):
+        def origin(**change):
+            return module.Study(**{**BASE, **change}).origin
+
+        yield from (name for name in ("seed", "stop", "bandits") if origin(**{name: FIELDS[name][0]}) == origin())
+        yield from (name for name, (value, _) in FIELDS.items() if name not in ("seed", "stop", "bandits")
+                    and origin(**{name: value}) != origin())
+
+    assert unnoticed(study, ["origin"], same) == []
 
 
 def test_a_definition_is_filed_apart_where_it_draws_other_random_numbers():
@@ -51,3 +234,30 @@ def test_a_store_gives_a_definition_its_own_results(tmp_path):
 
     first, second = played(True), played(False)
     assert first != second and played(True) == first and played(False) == second
+
+
+def test_each_stream_of_a_study_is_of_its_seed_its_replication_and_a_purpose_of_its_own(monkeypatch):
+    """Instances, the order of arms, and what each policy draws, which is the same whoever else plays."""
+    made, stream = [], study.stream
+    monkeypatch.setattr(study, "stream", lambda *key: (made.append(key), stream(*key))[1])
+    policies = {"e": cb.EpsilonGreedy(1.0, 0.5), "m": cb.MUCB(), "b": cb.BGreedy()}
+    one = Study(policies, cb.instances.bernoulli(3), cb.Budget(5), 7, np.array([1.0]), 1000)
+    one.play(11, policies)
+    assert made == [(7, 11, study.INSTANCE), (7, 11, study.ORDER), *[(7, 11, study.POLICY)] * 3]
+    assert len({study.INSTANCE, study.ORDER, study.POLICY}) == 3
+
+
+def test_what_is_drawn_differs_between_seeds_and_replications():
+    sure = cb.Bandit([cb.Constant(0.5)] * 6, [cb.Constant(1.0)] * 6)
+
+    def differ(found):
+        return len({array.tobytes() for runs in found for array in runs}) == 4
+
+    # What EpsilonGreedy draws, with nothing else left to chance; which of equal arms comes first; instances.
+    drawn = [cb.simulate({"e": cb.EpsilonGreedy(9.0, 1.0)}, sure, cb.Budget(60), 2, seed, 10, shuffle=False)
+             for seed in (0, 1)]
+    assert differ(runs.pulls[0] for runs in drawn)
+    orders = [cb.simulate({"m": cb.MUCB()}, sure, cb.Budget(5), 2, seed, checkpoints=5) for seed in (0, 2)]
+    assert differ(runs.pulls[0] for runs in orders)
+    made = [cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(1), 2, seed) for seed in (0, 1)]
+    assert differ([bandit.reward_means for bandit in runs.bandits] for runs in made)

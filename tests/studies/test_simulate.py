@@ -1,5 +1,6 @@
 """Studies: what runs report, what they do not depend on, and what is refused before anything is played."""
 
+import dataclasses
 import pickle
 from functools import partial
 from math import inf, nan
@@ -472,7 +473,34 @@ def test_reduced_results_of_another_seed_are_not_paired_on_one_bandit_either():
         cb.join(a, b)
 
 
+@pytest.mark.parametrize("change", ["seed", "stop", "reward", "cost"])
+def test_runs_of_one_bandit_are_paired_only_if_all_else_is_the_same(change):
+    """One thing differs at a time: instances that are drawn differ with the seed, and so tell it too soon."""
+    def played(label, other):
+        bandit = cb.Bandit([cb.Bernoulli(0.5 if other != "reward" else 0.75)] * 3,
+                           [cb.Bernoulli(0.5 if other != "cost" else 0.75)] * 3)
+        return cb.simulate({label: POLICIES[label]}, bandit, cb.Budget(15 + (other == "stop")), 2, int(other == "seed"))
+
+    assert cb.join(played("m", ""), played("c", "")).policies == ["m", "c"]
+    with pytest.raises(ValueError, match="instances, stop rules or seeds"):
+        cb.join(played("m", ""), played("c", change))
+
+
 # ---- equal results ------------------------------------------------------------------------------------
+
+def test_results_differ_if_one_of_their_numbers_does():
+    runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(20), 2)
+    kept = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(20), 2,
+                       reduce=lambda runs: {"regret": cb.regret.budgeted(runs), "spent": runs.spent})
+    told = {"bandits", "stops", "seed", "origin"}       # numbers follow from these
+    for result in (runs, kept):
+        for field in dataclasses.fields(result):
+            value = getattr(result, field.name)
+            others = [value + 1] if isinstance(value, np.ndarray) else [["other"]] if field.name == "policies" else \
+                [{**value, name: value[name] + 1} for name in value] if field.name == "values" else []
+            assert (others == []) == (field.name in told)
+            assert all(dataclasses.replace(result, **{field.name: other}) != result for other in others)
+        assert dataclasses.replace(result) == result
 
 def test_results_are_equal_if_all_numbers_are():
     def runs(seed=0, **options):

@@ -62,8 +62,13 @@ def _describe(thing, outer):
     """Lines that tell `thing` from anything that behaves differently; `outer` guards against cycles."""
     if isinstance(thing, BUILT_IN) and not _known(type(thing).__module__):
         yield from _describe(type(thing), outer)        # the methods of a NamedTuple, for instance
+        if getattr(thing, "__dict__", None):
+            yield from _describe(vars(thing), outer)
     if thing is None or isinstance(thing, bool | int | float | complex | str | bytes | np.generic):
         yield f"{type(thing).__name__} {thing!r}"
+    elif isinstance(thing, dict | np.ndarray) and type(thing) not in (dict, np.ndarray) and _known(
+            type(thing).__module__):
+        yield from _compound(thing, outer)      # such as an array with a mask, or a dict with a default
     elif isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
         yield f"array {thing.dtype} {thing.shape} {hashlib.blake2b(np.ascontiguousarray(thing)).hexdigest()}"
     elif isinstance(thing, tuple | list):

@@ -220,7 +220,8 @@ def locked_plays(bandit: Bandit, tau: int, a: float) -> float:
     222.22
     """
     reach = positive("a", a) * log(count("tau", tau, low=bandit.K))
-    return locked_out(bandit, tau, reach, log, exp(reach))
+    # The first level above exp(reach) takes one pull; levels beyond 1e9, below exp(30), are not looked at.
+    return locked_out(bandit, tau, reach, log, exp(min(reach, 30.0)) + 1)
 
 
 def locked_exponent(bandit: Bandit, a: float) -> float:
