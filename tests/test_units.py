@@ -163,7 +163,7 @@ def test_the_whole_of_a_distribution_moved(unit):
     for name, power in (("difference", 1), ("median_difference", 1), ("improvement", 0)):
         assert vars(getattr(moved, name)) == pytest.approx(
             {end: unit**power * value for end, value in vars(getattr(one, name)).items()}, rel=1e-7)
-    assert moved.p_value == one.p_value and moved.of_a.worst_share == pytest.approx(one.of_a.worst_share)
+    assert moved.p_value == one.p_value and moved.worst_share_a == pytest.approx(one.worst_share_a)
     assert moved.decisive == pytest.approx(one.decisive, rel=1e-6)
 
 
