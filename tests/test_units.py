@@ -112,7 +112,7 @@ def reports(x, y):
         "extreme_ratio": ends(st.extreme_ratio(x, {"b": y, "c": y[::-1]}), 0),
         "compare": [(int(name.startswith(money) and "share" not in name), value)
                     for name, value in compared.items() if not isinstance(value, str)],
-        "worst_share": [(0, st.worst_share(x))], "wins": of_frame(st.wins(values), "no name"),
+        "worst_share": [(0, st.worst_share(x))],
         "tournament": of_frame(pairs, "difference"),
         "standings": of_frame(st.standings(values, pairs), "mean", "median", "p95", "p99", "worst"),
         "dominance": of_frame(st.dominance(values).filter(regex="^(?!worst)"), *money),
