@@ -1,6 +1,8 @@
 """One run of one policy, called until it ends."""
 
 import math
+import signal
+import traceback
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +19,13 @@ class RuleError(Exception):
     >>> print(RuleError(7))
     7
     """
+
+
+def _is_the_rules(error):
+    """Whether an error is a rule's: those of the machine are not, nor what the handler of a signal raised."""
+    handlers = {getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()}
+    return not isinstance(error, OSError | MemoryError) and handlers.isdisjoint(
+        frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 class Run:
@@ -55,7 +64,9 @@ class Run:
             try:
                 status = loop(*own, Game(self.outcomes, self.state, self.record, limits))
             except Exception as error:
-                raise RuleError(int(now.rounds) + 1) from error
+                if _is_the_rules(error):
+                    raise RuleError(int(now.rounds) + 1) from error
+                raise
             if status == LAST_ROUND and self.ends is not None:
                 status = self._note_round()
             if status not in (STACK_EMPTY, RUNNING):
