@@ -76,6 +76,9 @@ ERRORS = {
         ("learn(arm, done, t, own", "learn(arm, done, t - done, own",
          "engine/test_driver.py::test_what_is_learnt_is_told_of_after_the_rounds_that_it_took",
          "what is learnt is learnt after the pull"),
+        ("nears[0] = t, spent, collected, near\n", "nears[0] = t, spent, collected, 0.0\n",
+         "engine/test_driver.py::test_a_driver_that_is_called_back_at_every_step_goes_on_where_it_was",
+         "when the money is added up does not depend on when Python looked"),
     ],
     "costbandits/engine/run.py": [
         ("return not isinstance(error, OSError | MemoryError) and handlers", "return handlers",
@@ -288,6 +291,8 @@ ERRORS = {
         ('reduce, flag("shuffle", shuffle), flag("fast", fast), first=ids[0])',
          'reduce, shuffle, fast, first=ids[0])',
          "test_bad_input.py::test_a_thousand_wrong_arguments_are_refused_in_one_sentence", "a flag is a bool"),
+        ("given_up.append(True)", "given_up.clear()",
+         "studies/test_interrupts.py::test_after_an_interrupt_nothing_computes_on", "threads must hear of it"),
     ],
     "costbandits/studies/keys.py": [
         ("parts = {kind: (number, _fields(kind)) for number, kind in enumerate(kinds)}",

@@ -30,6 +30,7 @@ from .state import Money
 from .trees import LEAF, block, is_counted, is_typed, read_on, settle, skip, total
 
 MANY = 16           # pulls that are worth a call of `pull_many`
+MOST = 2**20        # pulls that are made one by one in a step: about a tenth of a second
 FAR = 2.0**61       # no block is larger
 LARGE = 1e9         # from such a spending on it is added up at every step
 
@@ -141,10 +142,12 @@ def unless_typed(arm, arms, outcomes):
 def pull_many(arm, m, money, arms, outcomes):
     """Pull one arm m times, or until what is due is spent or its law must be sampled in Python; the money then.
 
-    Costs must not be negative unless `due` is infinite. If outcomes are counted, its running time hardly grows with m.
+    Costs must not be negative unless `due` is infinite. If outcomes are counted, its running time hardly grows with m;
+    else no more than `MOST` are pulled.
     """
     n, filled, whole = arms.n, outcomes.filled, is_counted(arm, outcomes)
-    (spent, collected, due), end, before = money, n[arm] + m, money.spent - arms.cost[arm]
+    (spent, collected, due), before = money, money.spent - arms.cost[arm]
+    end = n[arm] + (m if whole else min(m, MOST))
     while n[arm] < end and spent < due:
         i, size = n[arm], 0
         if i == filled[arm]:
@@ -253,17 +256,21 @@ def end_run(t, state, record):
 
 @compiled_for()
 def drive(choose, advance, learn, goes_on, own, rng, game):
-    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
+    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these.
+
+    RUNNING if it is called back: then it goes on where it was, with the very next choice, when it is called again.
+    """
     state, record, own, rng = game.state, game.record, lent(own), lent(rng)
     outcomes, limits, arms = lent(game.outcomes), lent(game.limits), lent(state.arms)
     K, now = arms.n.size, state.now
-    last, max_cost, ceiling, rate, pause = limits
-    status, arm, t, spent, collected = RUNNING, 0, now.rounds, now.spent, now.reward
+    last, max_cost, ceiling, rate, pause, beat, nears = limits
+    status, arm, t, spent, collected, near, called = RUNNING, 0, now.rounds, now.spent, now.reward, nears[0], beat[0]
     while status == RUNNING:
         due = record.due[now.checkpoint]
         if spent < pause:
             due = min(due, pause)
-        going, near = True, approach(spent, due)
+        going, nears[0] = True, 0.0
+        near = near if near != 0.0 else approach(spent, due)
         while going:
             now.rounds = t              # for the message, if a rule raises an error
             chosen, m = choose(t, Money(spent, collected, due), own, arms, limits, rng)
@@ -289,8 +296,11 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
                 return end_run(t, state, record)
             else:
                 return NEAR_CEILING if chosen == PAUSE else NOT_A_NUMBER if chosen == NOT_NUMBER else NO_SUCH_ARM
+            if going and beat[0] != called:
+                now.rounds, now.spent, now.reward, nears[0] = t, spent, collected, near
+                return RUNNING
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
-        spent, collected = now.spent, now.reward
+        spent, collected, near = now.spent, now.reward, 0.0
     return status
 
 

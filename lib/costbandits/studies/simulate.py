@@ -115,7 +115,7 @@ def _collect(study, ids, n_jobs, store, steps):
     # Workers without a task would cost memory all the same.
     workers = n_jobs and min(max(int(n_jobs), -MOST_WORKERS), max(sum(map(bool, missing)), 1))
     parallel = joblib.Parallel(n_jobs=workers, prefer="threads", return_as="generator")
-    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played:
+    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ()), study.given_up) as played:
         shapes = None
         for key, found, labels in zip(keys, known, missing, strict=True):
             fresh = next(played) if labels else {}
@@ -149,8 +149,11 @@ def _end_with(parent, worker):
 
 
 @contextlib.contextmanager
-def _stopped(played):
-    """Close a generator of joblib's whatever happens: else its workers would play on after an error or Ctrl-C."""
+def _stopped(played, given_up):
+    """Close a generator of joblib's whatever happens: else its workers would play on after an error or Ctrl-C.
+
+    Threads cannot be ended from outside: they look whether what they play is given up.
+    """
     try:
         yield played
     except pickle.PicklingError as error:
@@ -159,6 +162,7 @@ def _stopped(played):
         raise ValueError("policies, bandits, stop or reduce: something in them cannot be sent to other processes, as "
                          f"locks and open files cannot ({last_line})") from error
     finally:
+        given_up.append(True)
         with warnings.catch_warnings(action="ignore"):       # joblib warns that some results are not used
             played.close()
 
