@@ -9,7 +9,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import count, flag, frozen, numbers, ours, require
+from ..checks import Plain, count, flag, frozen, numbers, ours, require
 from ..engine.compilation import ready
 from ..engine.plain import CHOICE, INDEX, Ruled, by_choosing, by_rule, by_scanning
 from ..engine.run import Run
@@ -188,7 +188,7 @@ def _one_each(name, constant, K):
     return constant
 
 
-class Policy:
+class Policy(Plain):
     """Base of all policies.
 
     Attributes
