@@ -296,6 +296,10 @@ ERRORS = {
         ("given_up.append(True)", "given_up.clear()",
          "studies/test_interrupts.py::test_after_an_interrupt_nothing_computes_on", "threads must hear of it"),
     ],
+    "costbandits/policies/rules.py": [
+        ("return _marked(rebuild(*arguments), **marks)", "return rebuild(*arguments)",
+         "policies/test_rules_that_travel.py::test_a_rule_is_known_where_it_arrives", "Numba forgets what is not its"),
+    ],
     "costbandits/checks.py": [
         ("object.__setattr__(self, name, value.item())", "object.__setattr__(self, name, value)",
          "studies/test_keys.py::test_equal_values_are_equal", "a number of NumPy is a number"),
