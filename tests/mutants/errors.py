@@ -294,7 +294,7 @@ ERRORS = {
         ('reduce, flag("shuffle", shuffle), flag("fast", fast), first=ids[0])',
          'reduce, shuffle, fast, first=ids[0])',
          "test_bad_input.py::test_a_thousand_wrong_arguments_are_refused_in_one_sentence", "a flag is a bool"),
-        ("given_up.append(True)", "given_up.clear()",
+        ("end.callback(study.given_up.append, True)", "end.callback(study.given_up.clear)",
          "studies/test_interrupts.py::test_after_an_interrupt_nothing_computes_on", "threads must hear of it"),
     ],
     "costbandits/policies/rules.py": [

@@ -120,7 +120,9 @@ def _collect(study, ids, n_jobs, store, steps):
         sent = joblib.wrap_non_picklable_objects(study, keep_wrapper=False)
     tasks = (joblib.delayed(_play)(sent, r, labels, os.getpid()) for r, labels in zip(ids, missing, strict=True)
              if labels)
-    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ()), study.given_up) as played:
+    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played, contextlib.ExitStack() as end:
+        # Threads cannot be ended from outside: they look whether what they play is given up.
+        end.callback(study.given_up.append, True)
         shapes = None
         for key, found, labels in zip(keys, known, missing, strict=True):
             fresh = next(played) if labels else {}
@@ -158,11 +160,8 @@ def _end_with(parent, worker):
 
 
 @contextlib.contextmanager
-def _stopped(played, given_up):
-    """Close a generator of joblib's whatever happens: else its workers would play on after an error or Ctrl-C.
-
-    Threads cannot be ended from outside: they look whether what they play is given up.
-    """
+def _stopped(played):
+    """Close a generator of joblib's whatever happens: else its workers would play on after an error or Ctrl-C."""
     try:
         yield played
     except pickle.PicklingError as error:
@@ -171,7 +170,6 @@ def _stopped(played, given_up):
         raise ValueError("policies, bandits, stop or reduce: something in them cannot be sent to other processes, as "
                          f"locks and open files cannot ({last_line})") from error
     finally:
-        given_up.append(True)
         with warnings.catch_warnings(action="ignore"):       # joblib warns that some results are not used
             played.close()
 
