@@ -87,13 +87,14 @@ def test_the_sum_of_what_was_paid_is_that_over_the_arms():
                          ids=lambda policy: type(policy).__name__)
 @pytest.mark.parametrize("rounds", [2**53 - 1, 10**16 + 2, 3 * 10**17 + 12_345, 2**62])
 def test_beyond_whole_floats_each_sum_is_rounded_once(policy, rounds):
-    """Pulls are exact; what they cost, 1 or 3 each, is as exact as a float is, and up to 2**53 exact."""
-    bandit = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.3), cb.Bernoulli(0.45)], [cb.Constant(c) for c in (1, 3, 1)])
+    """Pulls are exact; what they cost is as exact as a float is, and so exact up to 2**53 halves."""
+    costs = (1.0, 0.5, 1.0)
+    bandit = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.3), cb.Bernoulli(0.45)], list(map(cb.Constant, costs)))
     runs = cb.simulate({"p": policy}, bandit, cb.Horizon(rounds), checkpoints=[0.01, 0.77, 1])
     assert runs.rounds[0, 0, -1] == runs.pulls[0, 0, -1].sum() == rounds
     for pulls, spent in zip(runs.pulls[0, 0].tolist(), runs.spent[0, 0].tolist(), strict=True):
-        paid = sum(c * n for c, n in zip((1, 3, 1), pulls, strict=True))
-        assert abs(int(spent) - paid) <= (0 if paid <= 2**53 else 4 * int(np.spacing(float(paid))))
+        paid = sum(Fraction(c) * n for c, n in zip(costs, pulls, strict=True))
+        assert abs(Fraction(spent) - paid) <= (0 if 2 * paid <= 2**53 else 4 * Fraction(np.spacing(float(paid))))
 
 
 @pytest.mark.slow
