@@ -17,6 +17,25 @@ SHOWN = 300     # characters of a value in a message
 OURS = __name__.partition(".")[0]
 
 
+class Plain:
+    """Base of what has parameters. Numbers of NumPy become those of Python: equal ones look alike, and count as one."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        check = cls.__post_init__
+
+        def plain(self):
+            for name, value in vars(self).items():
+                if isinstance(value, np.generic):
+                    object.__setattr__(self, name, value.item())
+            check(self)
+
+        cls.__post_init__ = plain
+
+    def __post_init__(self):
+        """Raise ValueError if a parameter is wrong: dataclasses call it."""
+
+
 def rounding(total):
     """How far a sum may stay below a total, or exceed it, and count as equal: 1e-12 of the total, at most 0.001."""
     return min(ROUNDING * total, 1e-3)

@@ -1,5 +1,6 @@
 """Figures are deterministic, carry their origin, and are filed only where there is a folder for them."""
 
+import warnings
 
 import matplotlib
 
@@ -190,3 +191,14 @@ def test_a_name_is_led_to_from_the_end_of_its_line():
         assert 1.0 < right[0] <= ax.transAxes.inverted().transform(letters)[0, 0]
         assert abs(right[1] - name) < 0.03
         assert leader.get_edgecolor()[:3] == matplotlib.colors.to_rgb(figures.style(text.get_text())["color"])
+
+
+@pytest.mark.parametrize("band", [None, "interval", "spread", "deviation"])
+def test_panels_of_one_checkpoint_show_a_point(runs, band):
+    """Without a warning, and with names beside it."""
+    with warnings.catch_warnings(action="error"):
+        figure = figures.panels([1.0], {"one": {label: each[:, -1:] for label, each in runs.items()}}, 1, band)
+        figure.canvas.draw()
+    (ax,) = figure.axes
+    assert all(line.get_marker() == "o" for line in ax.lines[:len(runs)])
+    assert {text.get_text() for text in ax.texts} >= set(runs)

@@ -1,5 +1,6 @@
 """What is compiled is kept, is current as long as its content is, and works without Numba's private parts."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -108,6 +109,108 @@ def test_code_for_another_signature_is_never_loaded(tmp_path):
     kept.save("float", "for others")
     index.write_bytes(seen)
     assert len(list(tmp_path.glob("*.nbc"))) == 1 and kept.load("int") is None
+
+
+def tripled(x):
+    return 3.0 * x
+
+
+def plus_two(x):
+    return x + 2.0
+
+
+@pytest.fixture
+def kept_in(tmp_path, monkeypatch):
+    """A folder for compiled code that a test may damage, and no warning given yet."""
+    monkeypatch.setattr(nb.config, "CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setitem(compilation._warn_once.__kwdefaults__, "told", set())
+    return tmp_path / "kept"
+
+
+def fresh(function):
+    """What a function gives for 2.0 when it is compiled as in a new process, how often it was found, what was told."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        made = compilation.Kernel(function)
+        value = made(2.0)
+    return value, sum(made.compiled.stats.cache_hits.values()), [str(each.message) for each in told]
+
+
+def one_sentence(told, *parts):
+    (said,) = told
+    assert "\n" not in said and all(part in said for part in (*parts, "NUMBA_CACHE_DIR"))
+    return True
+
+
+DAMAGES = {"cut short": lambda whole: whole[:len(whole) // 3], "empty": lambda whole: b"",
+           "its last page zero": lambda whole: whole[:-900] + bytes(900), "nothing but zeros": lambda whole: bytes(64),
+           "one bit": lambda whole: whole[:-500] + bytes([whole[-500] ^ 16]) + whole[-499:],
+           "something else": lambda whole: b"\x80\x04N." * 99}
+
+
+@pytest.mark.skipif(nb.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("which", ["nbi", "nbc"])
+def test_a_damaged_file_is_compiled_anew_and_replaced(kept_in, which, damage):
+    """Whatever has happened to an index or to compiled code: never an error, nor other code."""
+    assert [fresh(tripled)[:2] for _ in range(2)] == [(6.0, 0), (6.0, 1)]
+    (path,) = kept_in.rglob(f"*.{which}")
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    compilation._warn_once.__kwdefaults__["told"].clear()
+    value, _, told = fresh(tripled)
+    quiet = damage in ("one bit", "something else") and not told        # may be whole, and of another function
+    assert value == 6.0 and (quiet or one_sentence(told))
+    assert fresh(tripled) == (6.0, 1, [])
+
+
+@pytest.mark.skipif(nb.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("fault", ["a file in its place", "full", "read-only", "withdrawn"])
+def test_a_folder_that_cannot_be_used_is_done_without(kept_in, monkeypatch, fault):
+    def refuse(code):
+        def fail(*_, **__):
+            raise OSError(code, os.strerror(code))
+        return fail
+
+    if fault == "a file in its place":
+        kept_in.write_text("")
+    elif fault == "full":
+        monkeypatch.setattr(os, "replace", refuse(errno.ENOSPC))
+    elif fault == "read-only":
+        monkeypatch.setattr(os, "makedirs", refuse(errno.EROFS))
+    else:
+        fresh(tripled)
+        shutil.rmtree(kept_in)
+        kept_in.symlink_to("/dev/full")
+    value, hits, told = fresh(tripled)
+    assert (value, hits) == (6.0, 0) and one_sentence(told)
+    assert fresh(plus_two) == (4.0, 0, [])      # told once
+
+
+@pytest.mark.slow
+def test_a_library_that_nothing_may_be_written_to_is_imported_and_plays(tmp_path):
+    """Read-only, without a home: files stand where the folders would be made."""
+    lib = copy(tmp_path)
+    for folder in (lib / "costbandits").rglob("*/"):
+        (folder / "__pycache__").write_text("")
+    (tmp_path / "home").write_text("")
+    nowhere = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home"), "NUMBA_CACHE_DIR": "",
+               "PYTHONDONTWRITEBYTECODE": "1"}
+    hits, told = start(lib, **nowhere)
+    assert hits == (0, 0) and told.count("NUMBA_CACHE_DIR") == 1
+
+
+def test_a_kept_file_that_is_not_what_was_written_is_not_read(tmp_path):
+    """Though it opens, as after a page that never reached the disk."""
+    made = nb.njit(tripled)
+    made.enable_caching()
+    kept = compilation._forgiving(type(made._cache._cache_file))(str(tmp_path), "toy", "stamp")
+    kept.save("int", b"code" * 99)
+    (path,) = tmp_path.glob("*.nbc")
+    whole = path.read_bytes()
+    assert whole.count(b"codecode") > 1 and kept.load("int") == b"code" * 99
+    path.write_bytes(whole.replace(b"codecode", bytes(8), 1))
+    with pytest.raises(ValueError, match="damaged"):
+        kept.load("int")
 
 
 GONE = {"the cache": "_cache", "its file": "_cache_file", "its parts": "_impl"}

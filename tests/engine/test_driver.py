@@ -20,6 +20,7 @@ from costbandits.engine.driver import (
     NOT_NUMBER,
     NULL_ARM,
     PAUSE,
+    RUNNING,
     SKIP,
     UNAFFORDABLE,
     Money,
@@ -34,6 +35,7 @@ from costbandits.engine.driver import (
 )
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
+from costbandits.engine.state import Game
 from costbandits.policies.base import NamedRule, Problem, rule
 
 ROUNDS, TOLD = 3000, 4000       # rounds that a script may have, and lines that it notes
@@ -389,3 +391,41 @@ def test_a_rule_is_not_asked_when_no_arm_is_affordable(maker):
     assert (status, run.state.now.rounds, run.state.now.skips) == (DONE, 5, 1)
     assert run.record.noted["spent"].tolist() == [3.5]
     assert by(MAKERS[maker](1, 0, 1), KNOWN, cb.HardBudget(3.75))[0] == UNAFFORDABLE
+
+
+class Restless(NamedTuple):
+    """What was spent before each choice, bit for bit, and the beat of the driver itself."""
+
+    beat: np.ndarray
+    spent: np.ndarray
+
+
+@step
+def ask_and_call(t, money, own, arms, limits, rng):
+    """Two arms in turn, and a round skipped now and then; each call changes the beat, if it is the driver's."""
+    own.beat[0] += 1
+    own.spent[t] = money.spent
+    return SKIP if t % 11 == 5 else t % 2, 1
+
+
+restless = loop(ask_and_call, goes_on=if_counted)
+
+
+@pytest.mark.parametrize("due", [[90.0], [0.3, 41.7, 41.8, 77.7], [2e9]])
+def test_a_driver_that_is_called_back_at_every_step_goes_on_where_it_was(due):
+    """So when Python looked decides nothing, not even when a running sum is corrected."""
+    def played(calls_back):
+        bandit = cb.Bandit([cb.Bernoulli(0.4), cb.Bernoulli(0.7)], [cb.Constant(0.1), cb.Constant(0.037)])
+        run = Run(Stacks(bandit, 5, 0, [0, 1]), due, 2000)
+        own, calls = Restless(np.zeros(1, np.int64), np.zeros(3000)), 0
+        limits = run.limits._replace(beat=own.beat) if calls_back else run.limits
+        status = RUNNING
+        while status == RUNNING:
+            calls += 1
+            with np.errstate(over="ignore"):
+                status = restless(own, 0, Game(run.outcomes, run.state, run.record, limits))
+        return status, own.spent.tobytes(), run.state.now.tolist(), run.record.noted.tobytes(), calls
+
+    *still, once = played(False)
+    *called, often = played(True)
+    assert still == called and once == 1 and often > 500

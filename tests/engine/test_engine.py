@@ -1,5 +1,8 @@
 """The engine: the lazy scan pulls what the full scan pulls, and what stops a run."""
 
+import errno
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,12 +13,63 @@ import costbandits as cb
 from costbandits import fast
 from costbandits.engine import stacks
 from costbandits.engine.driver import DONE
-from costbandits.engine.run import Run
+from costbandits.engine.run import RuleError, Run
 from costbandits.engine.stacks import Stacks
 from costbandits.policies.base import Problem
 from costbandits.studies import study
 
 SHARES = np.arange(1, 41) / 40
+
+
+def short_run():
+    return Run(Stacks(cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]), 0, 0, [0]), [9.0], 100)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), PermissionError("kept code"), SystemExit(),
+                                   MemoryError("Allocation failed"), KeyboardInterrupt(), BlockingIOError()])
+def test_a_fault_of_the_machine_is_not_the_rules(error):
+    def loop(game):
+        raise error
+
+    with pytest.raises(type(error)) as told:
+        short_run().play(loop)
+    assert told.value is error
+
+
+class Late(Exception):
+    """What the handler of an alarm raises."""
+
+
+def ring(number, frame):
+    raise Late
+
+
+class Bell:
+    def ring(self, number, frame):
+        raise Late
+
+
+@pytest.mark.parametrize("handler", [ring, Bell().ring])
+def test_what_the_handler_of_a_signal_raises_is_not_the_rules(handler):
+    def loop(game):
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(Late):
+            short_run().play(loop)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("division"), Late(), IndexError("out of bounds"), TypeError()])
+def test_what_a_rule_raises_is_the_rules(error):
+    def loop(game):
+        raise error
+
+    with pytest.raises(RuleError) as told:
+        short_run().play(loop)
+    assert told.value.__cause__ is error and str(told.value) == "1"
 
 
 def same_runs(policy, bandit, marks, seed=0):

@@ -53,6 +53,17 @@ def test_threads(alone, n_jobs):
     assert bits(small_study(EVERYTHING, n_jobs=n_jobs), *FIELDS) == alone
 
 
+def test_multiprocessing_returns_results_in_the_end_and_takes_typed_functions():
+    """Joblib's backend of this name has no generators, and pickles no lambda."""
+    def played(**more):
+        return cb.simulate({"m": cb.MUCB()}, lambda rng: cb.instances.beta(3)(rng), lambda bandit: cb.Budget(5),
+                           replications=6, **more)
+
+    first = played()
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        assert played() == first and elsewhere()
+
+
 def test_the_number_of_workers_may_come_from_joblib(alone):
     with joblib.parallel_config(n_jobs=2):
         assert bits(small_study(EVERYTHING), *FIELDS) == alone

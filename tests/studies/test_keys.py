@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import importlib.metadata
 import platform
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from components import unnoticed
 
 import costbandits as cb
 from costbandits.checks import ours
-from costbandits.engine.fingerprint import PACKAGES
+from costbandits.engine.fingerprint import PACKAGES, digest
 from costbandits.environments.distributions import Distribution
 from costbandits.studies import cluster, keys, study
 from costbandits.studies.study import Study
@@ -154,12 +155,12 @@ def test_each_file_its_name_and_what_all_rests_on_decide_who_may_work_with_whom(
 BANDIT = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
 BASE = {"policies": {"p": cb.BTS()}, "bandits": BANDIT, "stop": cb.Budget(20), "seed": 0,
         "fractions": np.array([0.5, 1.0]), "max_rounds": 1000, "reduce": None, "shuffle": True, "fast": True,
-        "first": 0, "arms": 2, "checked": set()}
+        "first": 0, "arms": 2, "checked": set(), "given_up": []}
 FIELDS = {"policies": ({"p": cb.BTS(naive=True)}, True), "stop": (cb.Budget(21), True), "seed": (1, True),
           "bandits": (cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.5)] * 2), True),
           "fractions": (np.array([0.25, 1.0]), True), "max_rounds": (2000, True), "shuffle": (False, True),
           "reduce": (lambda runs: {"x": runs.spent}, True), "fast": (False, True), "first": (1, False),
-          "arms": (None, False), "checked": ({cb.Beta}, False)}
+          "arms": (None, False), "checked": ({cb.Beta}, False), "given_up": ([True], False)}
 
 
 class Told(cb.Bandit):
@@ -261,3 +262,53 @@ def test_what_is_drawn_differs_between_seeds_and_replications():
     assert differ(runs.pulls[0] for runs in orders)
     made = [cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(1), 2, seed) for seed in (0, 1)]
     assert differ([bandit.reward_means for bandit in runs.bandits] for runs in made)
+
+
+SAME = [(cb.Budget(35), cb.Budget(35.0), cb.Budget(np.int64(35)), cb.Budget(np.float32(35)), cb.Budget(Fraction(35))),
+        (cb.HardBudget(8), cb.HardBudget(np.float64(8))), (cb.Horizon(12), cb.Horizon(np.uint8(12))),
+        (cb.AnytimeBudget(1, 30), cb.AnytimeBudget(np.float64(1), np.int32(30))),
+        (cb.OmegaUCB(2), cb.OmegaUCB(2.0), cb.OmegaUCB(np.float16(2))),
+        (cb.EpsilonGreedy(3, 1), cb.EpsilonGreedy(3.0, 1.0)), (cb.BudgetCB(ridge=1), cb.BudgetCB()),
+        (cb.BudgetUCB(None, 1), cb.BudgetUCB()), (cb.CSETC(0, np.int16(4)), cb.CSETC(0.0, 4)),
+        (cb.PDBwK(2), cb.PDBwK(np.float64(2))), (cb.SUAK(margin=7, width=np.int64(3)), cb.SUAK()),
+        (cb.BTS(np.True_), cb.BTS(True)), (cb.KLUCBSC(np.False_, 1), cb.KLUCBSC())]
+
+
+@pytest.mark.parametrize("values", SAME, ids=lambda values: type(values[0]).__name__)
+def test_equal_values_are_equal(values):
+    assert len({digest(value) for value in values}) == len(set(values)) == 1
+    assert all("np." not in repr(value) for value in values)
+
+
+def test_flags_and_other_values_are_not():
+    others = [cb.BTS(True), cb.BTS(False), cb.Budget(35), cb.Budget(36), cb.HardBudget(35), cb.Horizon(35),
+              cb.OnePhaseSkip(time_row=False), cb.OnePhaseSkip(), cb.KLUCBSC(True), cb.KLUCBSC(False)]
+    assert len(set(map(digest, others))) == len(others)
+    with pytest.raises(ValueError, match="must be True or False"):
+        cb.BTS(1)
+
+
+EQUAL_LAWS = [(cb.Constant(1), cb.Constant(np.int8(1)), cb.Constant(1.0)), (cb.Bernoulli(1), cb.Bernoulli(np.float32(1))),
+        (cb.Beta(2, np.float64(3)), cb.Beta(2.0, 3)),
+        (cb.Discrete([0, 1], [0.5, 0.5]), cb.Discrete((0.0, 1), np.full(2, 0.5))),
+        (cb.TruncatedNormal(0, 1, -1, np.int64(1)), cb.TruncatedNormal(0.0, 1.0, -1.0, 1.0))]
+
+
+@pytest.mark.parametrize("laws", EQUAL_LAWS, ids=lambda laws: type(laws[0]).__name__)
+def test_bandits_of_equal_laws_are_one_instance(laws):
+    bandits = [cb.Bandit([law, cb.Beta(1, 1)], [law, cb.Constant(0.5)]) for law in laws]
+    assert len({keys.instance(bandit) for bandit in bandits}) == len({repr(bandit) for bandit in bandits}) == 1
+
+
+def test_a_study_with_equal_values_is_found_in_the_store_and_can_be_joined(tmp_path, monkeypatch):
+    def played(cost, total, rho, label="p", **more):
+        bandit = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.25)], [cb.Constant(cost)] * 2)
+        return cb.simulate({label: cb.OmegaUCB(rho)}, bandit, cb.Budget(total), 2, store=tmp_path / "store", **more)
+
+    first = played(1, 9, 1)
+    with monkeypatch.context() as patch:
+        patch.delattr(Study, "play")
+        assert played(1.0, np.float64(9), 1.0) == first == played(np.int64(1), 9.0, np.float32(1))
+    assert cb.join(first, played(1.0, 9.0, 0.5, "q")).policies == ["p", "q"]
+    keep = {"reduce": lambda runs: {"spent": runs.spent}}
+    assert cb.join(played(1, 9, 1, **keep), played(np.float64(1), 9.0, 0.5, "q", **keep)).policies == ["p", "q"]

@@ -384,3 +384,49 @@ def test_a_result_under_another_key_is_damage(path):
         assert store.get(b"a")["x"].tolist() == [0, 1, 2]
         with pytest.raises(cb.StoreError, match="does not match its checksum"):
             store.get(b"b")
+
+
+def folder_of(path):
+    return {each.name: each.read_bytes() for each in path.parent.iterdir()}
+
+
+def test_a_complete_store_on_read_only_media_plays(path, played, monkeypatch):
+    """Nothing is written, not even SQLite's log; what the store lacks is refused in one sentence."""
+    first = cb.simulate(POLICIES, **STUDY, store=path)
+    before, may = folder_of(path), os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK and may(place, mode))
+    played.clear()
+    again = cb.simulate(POLICIES, **STUDY, store=path)
+    assert same(first, again) and played == [] and folder_of(path) == before
+    with pytest.raises(cb.StoreError, match=r"cannot be used \(attempt to write a readonly database\)"):
+        cb.simulate(POLICIES, **{**STUDY, "seed": 8}, store=path)
+    assert folder_of(path) == before
+
+
+def test_however_a_store_is_damaged_one_sentence_says_so(path):
+    """Or nothing, where the damage is not met: never another error, nor another result."""
+    wanted = {bytes([i]) * 16: {"a": np.arange(9.0) + i, "b": np.full((2, 3), i)} for i in range(60)}
+    with Store(path) as store:
+        store.put(wanted.items())
+    whole, rng = path.read_bytes(), np.random.default_rng(5)
+    told = 0
+    for trial in range(120):
+        damaged, at = bytearray(whole), int(rng.integers(len(whole)))
+        if trial % 3 == 0:
+            damaged[at:at + 40] = rng.bytes(len(damaged[at:at + 40]))
+        elif trial % 3 == 1:
+            damaged[at] ^= 1 << int(rng.integers(8))
+        else:
+            del damaged[at:]
+        for each in path.parent.iterdir():
+            each.unlink()
+        path.write_bytes(damaged)
+        try:
+            with Store(path) as store:
+                found = {key: store.get(key) for key in wanted}
+                assert len(store) >= 0
+            assert all(each is None or (each["a"] == wanted[key]["a"]).all() for key, each in found.items())
+        except cb.StoreError as error:
+            told += 1
+            assert str(error).startswith(f"store {path}: ") and "\n" not in str(error)
+    assert told > 50

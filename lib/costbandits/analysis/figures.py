@@ -141,7 +141,7 @@ def curves(ax: Axes, x: ArrayLike, runs: dict[str, np.ndarray], band: str | None
         shape = np.shape(values)
         require(len(shape) == 2 and shape[1] == len(x), f"runs[{label!r}].shape", shape, f"must be (any, {len(x)})")
         middle = values.mean(axis=0) if center == "mean" else np.median(values, axis=0)
-        ax.plot(x, middle, **style(label))
+        ax.plot(x, middle, **style(label), marker="" if len(x) > 1 else "o")        # a line of one point is invisible
         ends[label] = middle[-1]
         if band is not None:
             low, high = bands[band](values)
@@ -188,7 +188,7 @@ def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int 
     fig, axes = _grid(len(groups), count("columns", columns), (4.3, height))
     for ax, (title, runs) in zip(axes, groups.items(), strict=True):
         ends = curves(ax, x, runs, band, center)
-        ax.set(xscale="log", yscale="log", title=title, xlim=(x[0], x[-1]))
+        ax.set(xscale="log", yscale="log", title=title, xlim=(x[0], x[-1]) if len(x) > 1 else None)
         name_lines(ax, ends)
     fig.supxlabel(xlabel, fontsize=9)
     fig.supylabel(ylabel, fontsize=9)

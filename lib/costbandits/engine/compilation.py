@@ -4,8 +4,8 @@ Compiled code is kept on disk by Numba, in `__pycache__` or where NUMBA_CACHE_DI
 the file of the function is unchanged. That is too strict, since a reworded comment changes the file, and too lax, since
 a function that is called may stand in another file. Here it is current while the bytecode and the constants of the
 function and of all that it calls are the same, wherever the files stand. So loops with a rule typed into a notebook
-are kept, too, but only the newest of them. Where a version of Numba lacks a private part, all is compiled anew in each
-process, and one warning says so.
+are kept, too, but only the newest of them. Where code cannot be kept or read, since a version of Numba lacks a private
+part, a folder cannot be written or a file is damaged, it is compiled anew, and one warning says so.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import functools
 import hashlib
 import inspect
 import os
+import pickle
 import sys
 import types
 import warnings
@@ -27,11 +28,12 @@ from .fingerprint import digest, nested
 
 OPTIONS = {"error_model": "numpy"}     # a division by 0 is infinite, as in NumPy
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
+UNKEPT = "kept code cannot be read or written"
 TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
 
 
 def keep(made: Callable, holds_a_rule: bool = False) -> None:
-    """Let what this dispatcher compiles be kept on disk, as far as this version of Numba can."""
+    """Let what this dispatcher compiles be kept on disk, as far as this version of Numba and the disk can."""
     if nb.config.DISABLE_JIT:
         return
     before = getattr(made, "_cache", None)
@@ -40,7 +42,10 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
             _keep(made, holds_a_rule)
     except AttributeError as error:     # pragma: no cover - another Numba
         made._cache = before
-        _warn_once(str(error))
+        _warn_once(f"numba {nb.__version__} keeps compiled code in another way than this library knows", str(error))
+    except (RuntimeError, OSError) as error:        # Numba finds no folder, or ours cannot be made
+        made._cache = before
+        _warn_unkept(error)
 
 
 def _keep(made, holds_a_rule):
@@ -51,7 +56,7 @@ def _keep(made, holds_a_rule):
         cache._cache_path = os.path.join(nb.config.CACHE_DIR, made.py_func.__module__)
         os.makedirs(cache._cache_path, exist_ok=True)
     name = f"{made.py_func.__module__}.{made.py_func.__qualname__}-{stamp[:16]}.{sys.implementation.cache_tag}"
-    cache._cache_file = _forgiving(type(cache._cache_file))(cache._cache_path, name, stamp)
+    cache._cache_file = _forgiving(type(cache._cache_file))(cache._cache_path, name, f"sealed {stamp}")
     checked = cache._impl.check_cachable
     if holds_a_rule and checked:
         # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
@@ -61,6 +66,18 @@ def _keep(made, holds_a_rule):
         # What was compiled for one rule alone is not kept: another process knows that rule by another name.
         cache._impl.check_cachable = lambda result: not any(
             isinstance(kind, nb.types.Dispatcher) for kind in result.signature.args) and checked(result)
+    cache.load_overload, cache.save_overload = _or_none(cache.load_overload), _or_none(cache.save_overload)
+
+
+def _or_none(method):
+    """What a method of a cache returns; whatever goes wrong with a file, no file was found, and none is written."""
+    @functools.wraps(method)
+    def call(*arguments):
+        try:
+            return method(*arguments)
+        except Exception as error:
+            _warn_unkept(error)
+    return call
 
 
 def _keep_parts(function, seen):
@@ -76,44 +93,58 @@ def _keep_parts(function, seen):
 
 @functools.cache
 def _keep_part(part):
-    with contextlib.suppress(RuntimeError):     # of one that comes from no file
+    if os.path.exists(part.py_func.__code__.co_filename):
         keep(part)
 
 
 def _forget_old(folder):
     """Remove all but the newest files that hold a reader's rule; another process may be doing the same."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         for path in sorted(folder.glob(f"*.{TYPED}_*"), key=lambda path: path.stat().st_mtime)[:-ROOM]:
             path.unlink()
 
 
 @functools.cache
 def _forgiving(file):
-    """Numba's class of files of compiled code; a file that names types which no longer exist counts as empty.
+    """Numba's class of files of compiled code, which notices damage; an index that cannot be read counts as empty.
 
     Two processes that save at the same time may give one name to code for two signatures: the key is saved with each.
     """
     class Kept(file):
         def save(self, key, data):
-            super().save(key, (key, data))
+            inner = self._dump((key, data))
+            super().save(key, (hashlib.sha256(inner).digest(), inner))
 
         def load(self, key):
             found = super().load(key)
-            return found[1] if found is not None and found[0] == key else None
+            if found is None:
+                return None
+            seal, inner = found
+            if hashlib.sha256(inner).digest() != seal:
+                raise ValueError("a file is damaged")
+            saved, data = pickle.loads(inner)
+            return data if saved == key else None
 
         def _load_index(self):
             try:
                 return super()._load_index()
             except (AttributeError, ImportError):       # pragma: no cover - in a process of its own
+                return {}           # it names types that no longer exist
+            except Exception as error:
+                _warn_unkept(error)
                 return {}
 
     return Kept
 
 
-@functools.cache
-def _warn_once(error):      # pragma: no cover - another Numba
-    warnings.warn(f"numba {nb.__version__} keeps compiled code in another way than this library knows ({error}): "
-                  "everything works, but is compiled anew in each process", stacklevel=3)
+def _warn_unkept(error):
+    _warn_once(UNKEPT, f"{type(error).__name__}: {error}", "; set NUMBA_CACHE_DIR to a folder that can be written")
+
+
+def _warn_once(what, why, cure=" in each process", *, told=set()):     # noqa: B006 - of the whole process
+    if what not in told:
+        told.add(what)
+        warnings.warn(f"{what} ({why}): everything works, but is compiled anew{cure}", stacklevel=4)
 
 
 def content(function: Callable) -> str:

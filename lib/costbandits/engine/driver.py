@@ -27,10 +27,12 @@ from numba.extending import intrinsic
 
 from .compilation import around, compiled_for
 from .state import Money
-from .trees import LEAF, block, is_counted, is_typed, read_on, settle, skip, total
+from .trees import LEAF, added_up, block, is_counted, is_typed, read_on, settle, skip, total
 
 MANY = 16           # pulls that are worth a call of `pull_many`
+MOST = 2**20        # pulls that are made one by one in a step: about a tenth of a second
 FAR = 2.0**61       # no block is larger
+WHOLE = 2.0**53     # whole numbers from here on are rounded to even ones, or more
 LARGE = 1e9         # from such a spending on it is added up at every step
 
 # What the driver returns; NEAR_CEILING: not every arm may still be affordable.
@@ -141,10 +143,12 @@ def unless_typed(arm, arms, outcomes):
 def pull_many(arm, m, money, arms, outcomes):
     """Pull one arm m times, or until what is due is spent or its law must be sampled in Python; the money then.
 
-    Costs must not be negative unless `due` is infinite. If outcomes are counted, its running time hardly grows with m.
+    Costs must not be negative unless `due` is infinite. If outcomes are counted, its running time hardly grows with m;
+    else no more than `MOST` are pulled.
     """
     n, filled, whole = arms.n, outcomes.filled, is_counted(arm, outcomes)
-    (spent, collected, due), end, before = money, n[arm] + m, money.spent - arms.cost[arm]
+    (spent, collected, due), before = money, money.spent - arms.cost[arm]
+    end = n[arm] + (m if whole else min(m, MOST))
     while n[arm] < end and spent < due:
         i, size = n[arm], 0
         if i == filled[arm]:
@@ -196,11 +200,28 @@ def note(state, record):
 
 
 @nb.njit(error_model="numpy")
-def add_up(state):
+def sums(k, arms, outcomes):
+    """Reward and cost of a position, as sums.
+
+    Where whole numbers are not exact any more, a sum loses what is added to it one by one, up to the end of a leaf:
+    there they are those of all counts, which include the leaf, without what is left of the leaf.
+    """
+    reward, cost, row = arms.reward[k], arms.cost[k], outcomes.at[k]
+    if max(abs(reward), abs(cost)) >= WHOLE and is_counted(k, outcomes):
+        (reward, _), (cost, _), r, c = added_up(k, 0, outcomes), added_up(k, 1, outcomes), 0.0, 0.0
+        for i in range(row + arms.n[k], row + outcomes.filled[k]):
+            r, c = r + outcomes.pool[i, 0], c + outcomes.pool[i, 1]
+        reward, cost = reward - r, cost - c
+    return reward, cost
+
+
+@nb.njit(error_model="numpy")
+def add_up(state, outcomes=None):
     """Reward and spending as sums over arms, which are the same in whatever order the arms were pulled."""
     arms, reward, spent = state.arms, 0.0, 0.0
     for k in range(arms.n.size):        # one after the other: NumPy and Numba have other orders of their own
-        reward, spent = reward + arms.reward[k], spent + arms.cost[k]
+        more, paid = (arms.reward[k], arms.cost[k]) if outcomes is None else sums(k, arms, outcomes)
+        reward, spent = reward + more, spent + paid
     state.now.reward, state.now.spent = reward, spent
 
 
@@ -229,7 +250,7 @@ def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
         read_on(arm, arms, outcomes)
     now.rounds, now.spent, now.reward = t, spent, collected
     if limits.rate == 0.0:
-        add_up(state)
+        add_up(state, outcomes)
     while now.checkpoint < record.due.size and now.spent >= record.due[now.checkpoint]:
         note(state, record)
     if now.checkpoint == record.due.size:
@@ -240,10 +261,10 @@ def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
 
 
 @nb.njit(error_model="numpy")
-def end_run(t, state, record):
+def end_run(t, outcomes, state, record):
     """Write the state back and note it at all checkpoints that are left: no arm is affordable any more."""
     state.now.rounds = t
-    add_up(state)
+    add_up(state, outcomes)
     while state.now.checkpoint < record.due.size:
         note(state, record)
     return DONE
@@ -253,17 +274,21 @@ def end_run(t, state, record):
 
 @compiled_for()
 def drive(choose, advance, learn, goes_on, own, rng, game):
-    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
+    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these.
+
+    RUNNING if it is called back: then it goes on where it was, with the very next choice, when it is called again.
+    """
     state, record, own, rng = game.state, game.record, lent(own), lent(rng)
     outcomes, limits, arms = lent(game.outcomes), lent(game.limits), lent(state.arms)
     K, now = arms.n.size, state.now
-    last, max_cost, ceiling, rate, pause = limits
-    status, arm, t, spent, collected = RUNNING, 0, now.rounds, now.spent, now.reward
+    last, max_cost, ceiling, rate, pause, beat, nears = limits
+    status, arm, t, spent, collected, near, called = RUNNING, 0, now.rounds, now.spent, now.reward, nears[0], beat[0]
     while status == RUNNING:
         due = record.due[now.checkpoint]
         if spent < pause:
             due = min(due, pause)
-        going, near = True, approach(spent, due)
+        going, nears[0] = True, 0.0
+        near = near if near != 0.0 else approach(spent, due)
         while going:
             now.rounds = t              # for the message, if a rule raises an error
             chosen, m = choose(t, Money(spent, collected, due), own, arms, limits, rng)
@@ -276,7 +301,7 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
                 money, done = advance(arm, m, t, Money(spent, collected, due), own, arms, outcomes, rng)
                 t, spent, collected = t + done, money.spent, money.collected
                 if spent > near:
-                    add_up(state)
+                    add_up(state, outcomes)
                     spent, collected = now.spent, now.reward
                     near = approach(spent, due)
                 going = spent < due and t < last and goes_on(arm, arms, outcomes)
@@ -286,11 +311,14 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
                 now.skips += chosen == SKIP
                 going = t < last
             elif chosen == END:
-                return end_run(t, state, record)
+                return end_run(t, outcomes, state, record)
             else:
                 return NEAR_CEILING if chosen == PAUSE else NOT_A_NUMBER if chosen == NOT_NUMBER else NO_SUCH_ARM
+            if going and beat[0] != called:
+                now.rounds, now.spent, now.reward, nears[0] = t, spent, collected, near
+                return RUNNING
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)
-        spent, collected = now.spent, now.reward
+        spent, collected, near = now.spent, now.reward, 0.0
     return status
 
 

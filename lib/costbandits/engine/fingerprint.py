@@ -7,6 +7,7 @@ told apart for sure they get different digests, or an error: work done twice is 
 """
 
 import copyreg
+import dataclasses
 import dis
 import functools
 import hashlib
@@ -14,6 +15,7 @@ import importlib.metadata
 import sys
 import types
 from collections.abc import Iterator
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +130,11 @@ def _state(thing):
         return reduced
     cached = {name for cls in type(thing).__mro__ for name, member in vars(cls).items()
               if isinstance(member, functools.cached_property)}
-    return tuple({name: value for name, value in part.items() if name not in cached} or None if isinstance(part, dict)
+    # In a parameter of ours that is a number, 20 and 20.0 are the same.
+    known = dataclasses.fields(thing) if ours(type(thing)) and dataclasses.is_dataclass(thing) else ()
+    floats = {field.name for field in known if field.type in (float, float | None)}
+    return tuple({name: float(value) if name in floats and isinstance(value, Real) else value
+                  for name, value in part.items() if name not in cached} or None if isinstance(part, dict)
                  else list(part) if isinstance(part, Iterator) else part for part in reduced)
 
 

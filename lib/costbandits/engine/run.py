@@ -1,6 +1,11 @@
 """One run of one policy, called until it ends."""
 
 import math
+import os
+import signal
+import threading
+import time
+import traceback
 from collections.abc import Callable
 
 import numpy as np
@@ -19,11 +24,59 @@ class RuleError(Exception):
     """
 
 
+def _is_the_rules(error):
+    """Whether an error is a rule's: those of the machine are not, nor what the handler of a signal raised."""
+    handlers = {getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()}
+    return not isinstance(error, OSError | MemoryError) and handlers.isdisjoint(
+        frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+class Pulse:
+    """A thread that changes `beat` a few times a second while anybody plays, and ends when nobody does.
+
+    No lock is needed: a player enters before it looks whether the thread is there, and the thread looks for players
+    once more after it has said that it ends. After a fork the thread is gone, and the number of the process another.
+
+    >>> pulse = Pulse()
+    >>> pulse.enter("somebody"), pulse.process is None
+    (None, False)
+    >>> pulse.players.clear()
+    """
+
+    SECONDS = 0.25
+
+    def __init__(self):
+        self.players, self.process, self.beat = set(), None, np.zeros(1, np.int64)
+
+    def enter(self, player: object) -> None:
+        """Let it beat until this player has left (`players.discard`)."""
+        if self.process not in (None, os.getpid()):
+            self.players, self.process = set(), None
+        self.players.add(player)
+        if self.process is None:
+            self.process = os.getpid()
+            threading.Thread(target=self._beat, name="pulse", daemon=True).start()
+
+    def _beat(self):
+        while True:
+            time.sleep(self.SECONDS)
+            self.beat[0] += 1
+            if not self.players:
+                self.process = None
+                if not self.players:
+                    return
+                self.process = os.getpid()
+
+
+PULSE = Pulse()
+
+
 class Run:
     """One run of one policy: its state, and the loops' calls on it.
 
     Checkpoints are due at a spending, `due`, or with `ends` at these rounds; the run ends at the last of them, or else
-    at `max_rounds`. The other arguments are those of `state.Limits`.
+    at `max_rounds`. The other arguments are those of `state.Limits`. Whoever sets `given_up` to a list ends the run,
+    by an error, when he puts something in.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.25)] * 2)
     >>> run = Run(Stacks(bandit, seed=0, replication=0, order=[0, 1]), due=[5.0], max_rounds=100)
@@ -39,27 +92,41 @@ class Run:
         self.state = State(Arms.of(K), new_record(NOW))
         self.record = Record(np.ascontiguousarray(due, float), np.zeros((C, K), np.int64), np.zeros(C, NOW))
         self.limits = new_limits(max_rounds, np.zeros(K) if max_cost is None else max_cost, ceiling, rate)
+        self.given_up = ()
         self.worked_on = ()     # the last loop's own arguments, for tests to look at
 
     @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def play(self, loop: Callable, *own: object, pause: float = math.inf) -> int:
         """Call `loop(*own, game)` until the run ends; its status. Draws outcomes when a stack is empty.
 
-        From a spending of `pause` on `choose` is asked anew whether it can go on.
+        From a spending of `pause` on `choose` is asked anew whether it can go on. A few times a second the loop comes
+        back, so that Python handles signals.
         """
-        self.worked_on, now = own, self.state.now
-        while True:
-            last = self.max_rounds if self.ends is None else self.ends[now.checkpoint]
-            self.stacks.read_on(self.outcomes, self.state.arms)
-            limits = self.limits._replace(last_round=int(last), pause=float(pause))
-            try:
-                status = loop(*own, Game(self.outcomes, self.state, self.record, limits))
-            except Exception as error:
-                raise RuleError(int(now.rounds) + 1) from error
-            if status == LAST_ROUND and self.ends is not None:
-                status = self._note_round()
-            if status not in (STACK_EMPTY, RUNNING):
-                return status
+        self.worked_on, now, limits = own, self.state.now, self.limits._replace(pause=float(pause), near=np.zeros(1))
+        PULSE.enter(self)
+        try:
+            while True:
+                last = self.max_rounds if self.ends is None else self.ends[now.checkpoint]
+                self.stacks.read_on(self.outcomes, self.state.arms)
+                limits, status = limits._replace(last_round=int(last), beat=PULSE.beat), RUNNING
+                while status == RUNNING:
+                    if self.given_up:
+                        raise RuntimeError("nobody wants this run any more")
+                    status = self._call(loop, *own, Game(self.outcomes, self.state, self.record, limits))
+                if status == LAST_ROUND and self.ends is not None:
+                    status = self._note_round()
+                if status not in (STACK_EMPTY, RUNNING):
+                    return status
+        finally:
+            PULSE.players.discard(self)
+
+    def _call(self, loop, *arguments):
+        try:
+            return loop(*arguments)
+        except Exception as error:
+            if _is_the_rules(error):
+                raise RuleError(int(self.state.now.rounds) + 1) from error
+            raise
 
     def _note_round(self):
         """Note the checkpoints due at this round."""

@@ -102,6 +102,8 @@ class Limits(NamedTuple):
     ceiling: float
     rate: float
     pause: float            # the spending from which on an arm may be too expensive; infinite where nobody asks
+    beat: np.ndarray = np.zeros(1, np.int64)    # calls the driver back to Python whenever it changes;
+    near: np.ndarray = np.zeros(1)      # it notes the spending at which it was to add up; 0 if it was not called back
 
 
 class Game(NamedTuple):

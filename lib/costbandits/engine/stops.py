@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import count, floats, number, positive, require, rounding
+from ..checks import Plain, count, floats, number, positive, require, rounding
 from ..environments.bandits import Bandit
 from ..environments.distributions import Constant
 
 FURTHEST = 2**62    # rounds
 
 
-class StopRule:
+class StopRule(Plain):
     """Base of all stop rules.
 
     >>> cb.Budget(100).due([0.5, 1]), cb.Horizon(100).ends([0.5, 1])      # the spending, the rounds

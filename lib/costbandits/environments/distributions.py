@@ -52,11 +52,11 @@ class Bernoulli(Distribution):
     p: float
 
     def __post_init__(self):
-        number("Bernoulli p", self.p, 0, 1, "must be a probability in [0, 1]")
+        object.__setattr__(self, "p", number("Bernoulli p", self.p, 0, 1, "must be a probability in [0, 1]"))
 
     @property
     def mean(self) -> float:
-        return float(self.p)
+        return self.p
 
     @property
     def variance(self) -> float:
@@ -82,9 +82,9 @@ class Beta(Distribution):
     b: float
 
     def __post_init__(self):
-        positive("Beta a", self.a)
-        positive("Beta b", self.b)
-        require(float(self.a) + float(self.b) <= FINITE, "Beta (a, b)", (self.a, self.b), "must have a finite sum")
+        for name in ("a", "b"):
+            object.__setattr__(self, name, positive(f"Beta {name}", getattr(self, name)))
+        require(self.a + self.b <= FINITE, "Beta (a, b)", (self.a, self.b), "must have a finite sum")
 
     @property
     def mean(self) -> float:
@@ -111,20 +111,20 @@ class Constant(Distribution):
     value: float
 
     def __post_init__(self):
-        number("Constant value", self.value)
+        object.__setattr__(self, "value", number("Constant value", self.value))
 
     @property
     def mean(self) -> float:
-        return float(self.value)
+        return self.value
 
     variance = 0.0
 
     @property
     def support(self) -> tuple[float, float]:
-        return (float(self.value), float(self.value))
+        return (self.value, self.value)
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        return np.full(size, float(self.value))
+        return np.full(size, self.value)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import END, FAR, MANY, Money, if_counted, loop, many, pull_many, step, unless_typed
+from ..engine.driver import END, FAR, MANY, MOST, Money, if_counted, loop, many, pull_many, step, unless_typed
 from ..engine.plain import index_at
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
-from ..engine.trees import is_typed
+from ..engine.trees import is_counted, is_typed
 from ..policies.base import Problem
 from ..policies.kube import KUBE, EpsilonFirst, density
 from ..policies.rules import by_sums
@@ -163,8 +163,8 @@ def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, ind
 def sweeps(money, left, explore, costs, arms, outcomes):
     """How many whole sweeps are sure to end before anything happens, and through how many arms: those that still fit.
 
-    None becomes too expensive on the way, no checkpoint is reached nor more than `left` rounds are played, and no law
-    need be sampled in Python.
+    None becomes too expensive on the way, no checkpoint is reached nor more than `left` rounds are played, no law need
+    be sampled in Python, and it does not take long.
     """
     fit, total = 0, 0.0
     for k in range(costs.size):
@@ -172,6 +172,8 @@ def sweeps(money, left, explore, costs, arms, outcomes):
             fit, total = fit + 1, total + costs[k]
     m = np.int64(min((min(money.due, explore) - money.spent) / total, FAR)) - 1 if fit > 0 else 0
     for k in range(costs.size):
+        if not is_counted(k, outcomes):
+            m = min(m, MOST // costs.size)
         if is_typed(k, outcomes):
             m = min(m, outcomes.filled[k] - arms.n[k] - 1)
     return min(m, left // max(fit, 1)), fit

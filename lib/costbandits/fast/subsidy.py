@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, Money, if_counted, loop, one, pull, pull_many, step, unless_typed
+from ..engine.driver import FAR, MOST, Money, if_counted, loop, one, pull, pull_many, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -51,10 +51,14 @@ class Spells(NamedTuple):
 
 @step
 def turns_from(t, left, arms, outcomes):
-    """How many whole sweeps through all arms fit into the rounds left; 0 if that is few, or round t + 1 begins none."""
+    """How many whole sweeps through all arms fit into the rounds left, and into a step.
+
+    0 if that is few, or round t + 1 begins none.
+    """
     turns = left // arms.n.size if t % arms.n.size == 0 else 0
     turns = turns if turns >= SHORTEST else 0
     for k in range(arms.n.size if turns > 0 else 0):
+        turns = turns if is_counted(k, outcomes) else min(turns, max(MOST // arms.n.size, SHORTEST))
         turns = 0 if is_typed(k, outcomes) else turns       # it may run out halfway
     return turns
 

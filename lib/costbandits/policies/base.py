@@ -9,7 +9,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import count, flag, frozen, numbers, positive, require
+from ..checks import Plain, count, flag, frozen, numbers, positive, require
 from ..engine.compilation import ready
 from ..engine.plain import CHOICE, INDEX, Ruled, by_choosing, by_rule, by_scanning
 from ..engine.run import Run
@@ -179,7 +179,7 @@ def _own_numbers(name, given):
     return _floats(numbers(name, given, -np.inf, np.inf, "must be a sequence of numbers"))
 
 
-class Policy:
+class Policy(Plain):
     """Base of all policies.
 
     `support` is the range (low, high) of rewards and costs that the policy's analysis lives on; others are refused.

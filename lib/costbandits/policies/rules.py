@@ -132,12 +132,22 @@ def by_sums(rule: Callable) -> Callable:
     if nb.config.DISABLE_JIT:
         return summed
     made = nb.njit(error_model="numpy")(summed)
-    made.maker, made.__wrapped__ = form.maker, function     # whose source `inspect` shows
     if not ours(function):
         made.compile(form.signature.args)
         made.disable_compile()
-        made.compiled_from = rule.compiled_from     # of when the rule itself was compiled
+    # Of when the rule itself was compiled; and `inspect` shows its source.
+    return _marked(made, maker=form.maker, compiled_from=getattr(rule, "compiled_from", None),
+                   __wrapped__=rule)
+
+
+def _marked(made, **marks):
+    """A compiled rule that is known as one, also where it arrives by pickle: Numba sends only what it knows itself."""
+    vars(made).update(marks, __reduce_ex__=lambda _: (_rebuilt, (*type(made).__reduce__(made), marks)))
     return made
+
+
+def _rebuilt(rebuild, arguments, marks):
+    return _marked(rebuild(*arguments), **marks)
 
 
 def compiled(function: Callable, maker: str) -> Callable:
@@ -154,9 +164,7 @@ def compiled(function: Callable, maker: str) -> Callable:
         return function
     if ours(function):
         # Compiled when it is played (`compilation.ready`): to load all rules would be half of the import.
-        made = nb.njit(error_model="numpy")(function)
-        made.maker = maker
-        return made
+        return _marked(nb.njit(error_model="numpy")(function), maker=maker, compiled_from=None)
     _check_chance(function)
     # Reading beyond the end of an array is an error here, not rubbish; the check costs nothing measurable.
     made = nb.njit(error_model="numpy", boundscheck=True)(function)
@@ -171,14 +179,13 @@ def compiled(function: Callable, maker: str) -> Callable:
         raise ValueError(f"rule {function.__name__}, {_plain(error)}") from None
     made.disable_compile()
     # Numba keeps the values of globals as they are now; `require_current` sees whether they still are.
-    made.compiled_from, made.maker = fingerprint.digest(function), maker
-    return made
+    return _marked(made, maker=maker, compiled_from=fingerprint.digest(function))
 
 
 def require_current(label: str, rule: Callable | None) -> None:
     """Raise ValueError if what a compiled rule reads from outside has changed since: it plays by the old values."""
     then = getattr(rule, "compiled_from", None)
-    require(then is None or then == fingerprint.digest(rule.__wrapped__), f"policies[{label!r}]", rule,
+    require(then is None or then == fingerprint.digest(inspect.unwrap(rule)), f"policies[{label!r}]", rule,
             "something that its rule reads from outside has changed since the rule was compiled: run the cell with the "
             "rule again, or hand over what changes by params")
 

@@ -90,7 +90,10 @@ class Runs(Results):
         Elapsed rounds, skipped ones included; skipped ones alone: rounds without a pull, to save budget. Rounds that
         are neither pulls nor skips were passed, as part of a policy's mixture.
     spent, reward : float64 arrays of shape (policy, replication, checkpoint)
-        What was paid and earned so far, in units of cost and of reward.
+        What was paid and earned so far, in units of cost and of reward. Other than pulls, rounds and skips these are
+        rounded. Sums of whole numbers are exact up to 2**53. Beyond, and of fractions, each arm's sum is off by a few
+        units in the last place where rewards and costs have few values, which are counted; else each addition is
+        rounded, so that n pulls may be off by n 2**-53 of the sum.
     bandits, stops : lists of Bandit and of stop rules, one per replication
     """
 

@@ -110,12 +110,19 @@ def _collect(study, ids, n_jobs, store, steps):
     keys = [study.keys(replication) if store is not None else {} for replication in ids]
     known = [{label: values for label, key in each.items() if (values := store.get(key)) is not None} for each in keys]
     missing = [[label for label in study.policies if label not in found] for found in known]
-    tasks = (joblib.delayed(_play)(study, r, labels, os.getpid()) for r, labels in zip(ids, missing, strict=True)
-             if labels)
     # Workers without a task would cost memory all the same.
     workers = n_jobs and min(max(int(n_jobs), -MOST_WORKERS), max(sum(map(bool, missing)), 1))
-    parallel = joblib.Parallel(n_jobs=workers, prefer="threads", return_as="generator")
-    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played:
+    make, sent = functools.partial(joblib.Parallel, n_jobs=workers, prefer="threads"), study
+    try:
+        parallel = make(return_as="generator")
+    except ValueError:      # joblib's "multiprocessing" cannot, and sends no function of the reader's by itself
+        parallel = functools.partial(_in_the_end, make())
+        sent = joblib.wrap_non_picklable_objects(study, keep_wrapper=False)
+    tasks = (joblib.delayed(_play)(sent, r, labels, os.getpid()) for r, labels in zip(ids, missing, strict=True)
+             if labels)
+    with _stopped(parallel(tasks) if any(missing) else (_ for _ in ())) as played, contextlib.ExitStack() as end:
+        # Threads cannot be ended from outside: they look whether what they play is given up.
+        end.callback(study.given_up.append, True)
         shapes = None
         for key, found, labels in zip(keys, known, missing, strict=True):
             fresh = next(played) if labels else {}
@@ -128,6 +135,10 @@ def _collect(study, ids, n_jobs, store, steps):
             found.update(fresh)
             steps.step()
             yield found
+
+
+def _in_the_end(parallel, tasks):
+    yield from parallel(tasks)
 
 
 def _play(study, replication, labels, parent):

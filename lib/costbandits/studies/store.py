@@ -33,7 +33,8 @@ class StoreError(RuntimeError):
 class Store(contextlib.AbstractContextManager):
     """A mapping from a digest to a dict of arrays, in the file `path`, which is made with its folder if absent.
 
-    Raises StoreError if the file is damaged, is not a store or cannot be written. Nothing is overwritten.
+    Raises StoreError if the file is damaged, is not a store or cannot be written. Nothing is overwritten. One on
+    read-only media is read, and refuses what is new.
 
     >>> with Store(":memory:") as store:
     ...     store.put([(b"key", {"regret": np.arange(3)})])
@@ -45,7 +46,10 @@ class Store(contextlib.AbstractContextManager):
         self.path = Path(path)
         with self._clear_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
+            # Where SQLite cannot make the log beside it, it must know that nobody else changes the file.
+            fixed = self.path.is_file() and not all(os.access(each, os.W_OK) for each in (self.path, self.path.parent))
+            place = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1" if fixed else self.path
+            self._db = sqlite3.connect(place, timeout=60, isolation_level=None, check_same_thread=False, uri=fixed)
             try:
                 self._open()
             except BaseException:
@@ -95,7 +99,7 @@ class Store(contextlib.AbstractContextManager):
             row = self._db.execute("SELECT payload, checksum FROM results WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
-        if _checksum(key, row[0]) != row[1]:
+        if not isinstance(row[0], bytes) or _checksum(key, row[0]) != row[1]:
             raise StoreError(f"store {self.path}: damaged (a result does not match its checksum). "
                              "Move it away to compute its results anew.")
         return _unpack(row[0])
@@ -109,7 +113,8 @@ class Store(contextlib.AbstractContextManager):
             self._db.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
 
     def __len__(self):
-        return self._db.execute("SELECT count(*) FROM results").fetchone()[0]
+        with self._clear_errors():
+            return self._db.execute("SELECT count(*) FROM results").fetchone()[0]
 
     def close(self) -> None:
         """Close the file; everything that was put is in it."""

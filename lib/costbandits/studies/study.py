@@ -47,6 +47,7 @@ class Study:
     first: int = 0       # promises of user-written policies are checked in this replication, and 1, 2, 4, ... after it
     arms: int | None = None    # K, once the first instance has shown it
     checked: set = field(default_factory=set, compare=False, repr=False)
+    given_up: list = field(default_factory=list, compare=False, repr=False)     # empty as long as somebody wants it
 
     def instance(self, replication: int) -> tuple[Bandit, StopRule]:
         """The bandit and stop rule of a replication, checked."""
@@ -173,6 +174,7 @@ class Study:
 
         def play(rounds=limit, fast_too=self.fast):
             run = Run(stacks, due, rounds, *limits, None if ends is None else np.minimum(ends, rounds))
+            run.given_up = self.given_up
             try:
                 status = kernels.play(policy, run, problem, stream(self.seed, replication, POLICY), fast_too)
             except RuleError as told:
