@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from costbandits.engine import compilation
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -26,6 +28,9 @@ def _signals():
     yield
     assert {number: signal.getsignal(number) for number in before} == before
 
+
+# Of loops around a reader's rules the library keeps the newest few. The tests have more: theirs stay beside those.
+compilation.TYPED, compilation.ROOM = "tested", 1000
 
 # The same examples in every run: a failure can be seen again.
 settings.register_profile("same", derandomize=True, deadline=None)

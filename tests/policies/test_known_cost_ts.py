@@ -9,11 +9,12 @@ import mpmath
 import numba as nb
 import numpy as np
 import pytest
-from reference import digest, in_plain_python
+from reference import digest, in_plain_python, proving
 from scipy.stats import beta, binom
 
 import costbandits as cb
 from costbandits.checks import rounding
+from costbandits.engine.compilation import Kernel, around
 from costbandits.engine.driver import Money
 from costbandits.engine.state import Arms, new_record
 from costbandits.engine.thinning import CLOCK
@@ -82,10 +83,16 @@ def law_of(case):
     return Law(costs)(posteriors, range(len(costs)))
 
 
+@Kernel
+def ask(candidate, clock, post, rng):
+    """Whose candidate it is, according to a function that may have been typed."""
+    return candidate(clock, post, rng)
+
+
 @pytest.mark.parametrize("case", FROZEN)
 @pytest.mark.slow
 def test_rounds_follow_the_law_of_frozen_posteriors(case):
-    assert chains.pearson(frozen(case, ts.candidate), law_of(case)) > ALARM
+    assert chains.pearson(frozen(case, around(ask, ts.candidate)), law_of(case)) > ALARM
 
 
 @pytest.mark.parametrize("case", FROZEN)
@@ -117,7 +124,7 @@ def test_errors_change_the_law_of_rounds(fault):
     assert FAULTS[fault][0] in source
     names = {**vars(ts), "inf": inf}
     exec(source.replace(*FAULTS[fault]), names)
-    wrong = nb.njit(error_model="numpy")(names["candidate"])
+    wrong = around(ask, nb.njit(error_model="numpy")(names["candidate"]))
     assert min(chains.pearson(frozen(case, wrong), law_of(case)) for case in ("order", "costs")) < ALARM
 
 
@@ -146,7 +153,7 @@ def law_of_run(bandit, budget, stacks, ended):
     return chains.law(bandit.K, chances, partial(ended, costs))
 
 
-@pytest.mark.parametrize("case", RUNS)
+@pytest.mark.parametrize("case", proving([*RUNS], "hopeless", "fight"))
 @pytest.mark.slow
 def test_the_law_of_the_pulls(case):
     """At two checkpoints, against the exact law on the same stacks."""

@@ -27,6 +27,7 @@ from reference import (
     digest,
     in_plain_python,
     literal_rounds,
+    looks,
     low_level,
     outcomes,
     same,
@@ -369,8 +370,14 @@ def rounds(policy, bandit, c, T, seed, upto=None):
 
 
 def compare(policy, player, bandit, c, T, seed=0, upto=None, solve=inf, **reading):
+    """Pulls of each position, and skips, are those of the transcription; it, and what it said."""
     said, player = literal(player, bandit, c, T, seed, upto, solve, **reading)
-    assert rounds(policy(**reading), bandit, c, T, seed, len(said)) == said
+    t, counts = looks(len(said)), np.zeros((len(said), bandit.K + 1), int)
+    for i, arm in enumerate(said):
+        counts[i, arm] = arm != PASS                # a skip is -1, the last column
+    runs = cb.simulate({"p": policy(**reading)}, bandit, cb.AnytimeBudget(c, T), seed=seed, checkpoints=t / T)
+    found = runs.pulls[0, 0][:, stream(seed, 0, ORDER).permutation(bandit.K)], runs.skips[0, 0]
+    assert (runs.rounds[0, 0] == t).all() and np.array_equal(np.column_stack(found), counts.cumsum(axis=0)[t - 1])
     return player, said
 
 
