@@ -60,6 +60,13 @@ FROZEN = {"two": ([(30, 12), (14, 16)], [1.0, 1.0], 0, 0.61), "order": ([(14, 16
           "several": ([(4, 16), (60, 25), (4, 16), (3, 4), (4, 16)], [1.0, 1.0, 0.75, 2.0, 0.9], 1, 0.64)}
 
 
+@Kernel
+def ask(candidate, often, clock, post, rng, pulls):
+    """Count whose candidates they are, according to a function that may have been typed."""
+    for _ in range(often):
+        pulls[candidate(clock, post, rng)] += 1
+
+
 def frozen(case, candidate, rounds=100_000):
     """How often each arm is pulled if nothing is learned."""
     posteriors, costs, leader, theta = FROZEN[case]
@@ -73,8 +80,7 @@ def frozen(case, candidate, rounds=100_000):
     assert 0.2 < clock.rate < 1
     often = rng.binomial(rounds, clock.rate)
     pulls[leader] += rounds - often
-    for _ in range(often):
-        pulls[candidate(clock, post, rng)] += 1
+    around(ask, candidate)(often, clock, post, rng, pulls)
     return pulls
 
 
@@ -83,16 +89,10 @@ def law_of(case):
     return Law(costs)(posteriors, range(len(costs)))
 
 
-@Kernel
-def ask(candidate, clock, post, rng):
-    """Whose candidate it is, according to a function that may have been typed."""
-    return candidate(clock, post, rng)
-
-
 @pytest.mark.parametrize("case", FROZEN)
 @pytest.mark.slow
 def test_rounds_follow_the_law_of_frozen_posteriors(case):
-    assert chains.pearson(frozen(case, around(ask, ts.candidate)), law_of(case)) > ALARM
+    assert chains.pearson(frozen(case, ts.candidate), law_of(case)) > ALARM
 
 
 @pytest.mark.parametrize("case", FROZEN)
@@ -124,7 +124,7 @@ def test_errors_change_the_law_of_rounds(fault):
     assert FAULTS[fault][0] in source
     names = {**vars(ts), "inf": inf}
     exec(source.replace(*FAULTS[fault]), names)
-    wrong = around(ask, nb.njit(error_model="numpy")(names["candidate"]))
+    wrong = nb.njit(error_model="numpy")(names["candidate"])
     assert min(chains.pearson(frozen(case, wrong), law_of(case)) for case in ("order", "costs")) < ALARM
 
 
