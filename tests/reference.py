@@ -330,15 +330,21 @@ def same_record(first, second):
     return all(np.array_equal(*pair) for pair in zip(first.record, second.record, strict=True))
 
 
-def trajectory(policy, bandit, budget, seed, replication, rounds, fast=True):
-    """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
-    order, counts, stacks = None, [np.zeros(bandit.K, int)], None
-    for limit in range(1, rounds + 1):
+def counted(policy, bandit, budget, seed, replication, cuts, fast=True):
+    """Pulls of each arm, in the bandit's numbering, in runs cut short after so many rounds; the last has its budget."""
+    stacks, found = None, []
+    for limit in cuts:
         status, table, order = run(policy, bandit, budget, seed, replication, limit, stacks, fast)
         stacks = table.stacks
-        assert status == (driver.LAST_ROUND if limit < rounds else driver.DONE)
-        counts.append(table.state.arms.n.copy())
-    return order[np.diff(counts, axis=0).argmax(axis=1)]
+        assert status == (driver.LAST_ROUND if limit < cuts[-1] else driver.DONE)
+        found.append(table.state.arms.n[np.argsort(order)])
+    return np.array(found)
+
+
+def trajectory(policy, bandit, budget, seed, replication, rounds, fast=True):
+    """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
+    counts = counted(policy, bandit, budget, seed, replication, range(1, rounds + 1), fast)
+    return np.diff(counts, axis=0, prepend=0).argmax(axis=1)
 
 
 def proving(cases, *rare):
