@@ -52,7 +52,7 @@ endif
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test check mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check proof mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -68,15 +68,21 @@ quick: $(QUICK)  ## what `make all` does, at a small scale, as a smoke run; resu
 # A file's tests, and a notebook's cells, on one worker; the notebooks, which take longest, before all others.
 SPREAD = -n auto --dist loadfile --no-loadscope-reorder
 
-test: $(READY)  ## ruff, every test, and the committed notebooks compared with a new run
+test: $(READY)  ## ruff, the tests but for the longest, and the committed notebooks compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
 	@mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager"      # finds the fonts once, before many do
-	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) \
+	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) -m "not proof" \
 	  --nbval --nbval-current-env $(wildcard notebooks) tests
 
 check: $(READY)  ## the fast part of `make test`, about a minute: ruff, and the tests that are neither slow nor need a browser
 	$(PY) -m ruff check lib tests benchmarks
-	$(PY) -m pytest $(SPREAD) -m "not slow and not browser" tests
+	$(PY) -m pytest $(SPREAD) -m "not slow and not browser and not proof" tests
+
+proof: $(READY)  ## each night: the longest tests, and then mutants, coverage and lowest; more than an hour
+	$(PY) -m pytest $(SPREAD) -m proof tests
+	$(MAKE) mutants
+	$(MAKE) coverage
+	$(MAKE) lowest
 
 mutants: $(READY)  ## plant errors in copies of the library, one at a time: does a test catch each? half an hour or more
 	$(PY) tests/mutants $(ONLY)

@@ -1,9 +1,15 @@
+import contextlib
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
+import numba as nb
 import pytest
 from hypothesis import settings
+
+from costbandits.engine import compilation
+from costbandits.policies import rules
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +32,24 @@ def _signals():
     yield
     assert {number: signal.getsignal(number) for number in before} == before
 
+
+# Of loops around a reader's rules the library keeps the newest few. The tests have more: theirs stay beside those.
+compilation.TYPED, compilation.ROOM = "tested", 1000
+
+
+def njit(*signature, **options):
+    """`nb.njit` for the rules of tests, which are kept on disk; the library compiles a reader's rules anew."""
+    def kept(function):
+        made = nb.njit(*signature, **options)(function)
+        with contextlib.suppress(RuntimeError):     # of one that comes from no file
+            compilation.keep(made)
+        return made
+
+    return kept
+
+
+# All rules of the tests are compiled when these are collected, by each worker: half of the time that it takes to begin.
+rules.nb = SimpleNamespace(**{**vars(nb), "njit": njit})
 
 # The same examples in every run: a failure can be seen again.
 settings.register_profile("same", derandomize=True, deadline=None)

@@ -11,9 +11,11 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
+from functools import cache
 from math import exp, expm1, inf, log, log1p, sqrt
 
 import numpy as np
+import pytest
 from scipy.optimize import brentq
 
 import costbandits as cb
@@ -279,6 +281,15 @@ def literal_rounds(player, rewards, costs, rounds, enough=lambda: False):
     return said
 
 
+def looks(rounds):
+    """Rounds in which runs are compared with transcriptions: the first ones, then every seventh, and the last.
+
+    Sums of pulls are compared, so a run that ever differs is found, unless it makes up for that within seven rounds. To
+    look at every round would take most of the time.
+    """
+    return np.unique([*range(1, min(rounds, 100)), *range(100, rounds, 7), rounds])
+
+
 class Played(Policy):
     """Must never get to play."""
 
@@ -319,15 +330,28 @@ def same_record(first, second):
     return all(np.array_equal(*pair) for pair in zip(first.record, second.record, strict=True))
 
 
-def trajectory(policy, bandit, budget, seed, replication, rounds, fast=True):
-    """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
-    order, counts, stacks = None, [np.zeros(bandit.K, int)], None
-    for limit in range(1, rounds + 1):
+def counted(policy, bandit, budget, seed, replication, cuts, fast=True):
+    """Pulls of each arm, in the bandit's numbering, in runs cut short after so many rounds; the last has its budget."""
+    stacks, found = None, []
+    for limit in cuts:
         status, table, order = run(policy, bandit, budget, seed, replication, limit, stacks, fast)
         stacks = table.stacks
-        assert status == (driver.LAST_ROUND if limit < rounds else driver.DONE)
-        counts.append(table.state.arms.n.copy())
-    return order[np.diff(counts, axis=0).argmax(axis=1)]
+        assert status == (driver.LAST_ROUND if limit < cuts[-1] else driver.DONE)
+        found.append(table.state.arms.n[np.argsort(order)])
+    return np.array(found)
+
+
+def trajectory(policy, bandit, budget, seed, replication, rounds, fast=True):
+    """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
+    counts = counted(policy, bandit, budget, seed, replication, range(1, rounds + 1), fast)
+    return np.diff(counts, axis=0, prepend=0).argmax(axis=1)
+
+
+def proving(cases, *rare):
+    """Cases of `parametrize`: the `rare` ones have the marker `proof`, and are left out of `make test`."""
+    assert {*rare} < {*cases}
+    return [pytest.param(*case if isinstance(case, tuple) else (case,),
+                         marks=pytest.mark.proof if case in rare else ()) for case in cases]
 
 
 def digest(*arrays):
@@ -342,14 +366,40 @@ def small_study(policies, seed=0, **options):
             for family, make in FAMILIES.items()}
 
 
+PLAIN = """
+import importlib, json, os, sys, traceback
+import reference
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        module, expression = json.loads(line)
+        try:
+            value = eval(expression, {"m": importlib.import_module(module)})
+            said = [hasattr(reference.driver.checkpoint, "py_func"), value]
+        except BaseException:
+            said = traceback.format_exc()
+        print(json.dumps(said), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print(json.dumps("it was killed"), flush=True)
+"""
+
+
+@cache
+def plain_python():
+    """A process that does not compile, has imported what all tests need, and splits off one for each question."""
+    return subprocess.Popen([sys.executable, "-W", "error::RuntimeWarning", "-c", PLAIN], text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={
+                                **os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
 def in_plain_python(module, expression):
     """The value (as JSON) of an expression of a test module in a process that does not compile; `m` is the module."""
-    code = (f"import json, reference, {module} as m;"
-            f"print(json.dumps([hasattr(reference.driver.checkpoint, 'py_func'), {expression}]))")
-    done = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], check=True,
-                          text=True, capture_output=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-                                                               "PYTHONPATH": os.pathsep.join(sys.path)})
-    compiled, value = json.loads(done.stdout)
+    asked = plain_python()
+    print(json.dumps([module, expression]), file=asked.stdin, flush=True)
+    said = json.loads(asked.stdout.readline())
+    assert isinstance(said, list), said
+    compiled, value = said
     assert hasattr(driver.checkpoint, "py_func") and not compiled
     return value
 

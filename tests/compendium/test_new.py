@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from reference import proving
 from test_notebooks import GUARDS
 
 from compendium import __main__ as command
@@ -107,7 +108,9 @@ def test_a_chapter_that_cannot_be_executed_is_not_laid_out(empty):
 
 
 @pytest.mark.slow
-def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path):
+@pytest.mark.parametrize("tests_too", proving([False, True], True))
+def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path, tests_too):
+    """`make new` has executed it; its tests and those of all chapters are run in processes of their own, or not."""
     for part in ("lib", "tests", "notebooks", "params", "claims", "benchmarks", "book", "pyproject.toml",
                  "ARCHITECTURE.md", "Makefile"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
@@ -132,10 +135,13 @@ def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path
     assert [list(guard(notebook)) for guard in GUARDS] == [[]] * len(GUARDS)
     assert not any("skeleton" in (tmp_path / file).read_text().lower() for file in FILES)
     code, tests = ([file for file in FILES if part in file] for part in (".py", "/test_"))
-    for check in (("ruff", "check", *code), ("pytest", "--nbval", "--nbval-current-env", *FILES[:1], *tests),
-                  ("pytest", "tests/compendium/test_architecture.py"),
-                  ("pytest", "tests/compendium/test_lab.py", "-k", "first_page"),
-                  ("pytest", "tests/compendium/test_notebooks.py", "tests/test_docs.py", "-k", NAME)):
+    checks = [("ruff", "check", *code)]
+    if tests_too:
+        checks += [("pytest", "--nbval", "--nbval-current-env", *FILES[:1], *tests),
+                   ("pytest", "tests/compendium/test_architecture.py"),
+                   ("pytest", "tests/compendium/test_lab.py", "-k", "first_page"),
+                   ("pytest", "tests/compendium/test_notebooks.py", "tests/test_docs.py", "-k", NAME)]
+    for check in checks:
         done = run(*check)
         assert done.returncode == 0, done.stdout
-    assert "unchanged" in run("compendium", "refresh", NAME).stdout
+    assert not tests_too or "unchanged" in run("compendium", "refresh", NAME).stdout

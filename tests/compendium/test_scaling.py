@@ -119,6 +119,7 @@ def test_only_a_new_file_or_the_committed_one_is_written(tmp_path, monkeypatch, 
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 def test_the_client_is_measured():
     pytest.importorskip("distributed")
     client, hundred = scaling.measured_client(scaling.SHORT, tasks=50, replications=60, pause=0.2)

@@ -9,7 +9,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
-(JOB,) = WORKFLOW["jobs"].values()
+JOB, PROOF = WORKFLOW["jobs"]["make"], WORKFLOW["jobs"]["proof"]
 MATRIX = JOB["strategy"]["matrix"]["include"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
@@ -30,7 +30,13 @@ def test_each_supported_python_and_each_kind_of_test_has_a_job():
     supported = {text.rpartition(" ")[2] for text in project["classifiers"] if " Python :: " in text}
     assert supported == {each["python"] for each in MATRIX if each["command"] == "test" and not each.get("may_fail")}
     assert {each["command"] for each in MATRIX} == {"test", "lowest", "wheel", "coverage"}
-    assert set(WORKFLOW[True]) == {"push", "pull_request"}      # YAML 1.1 reads the key `on` as a truth
+    assert set(WORKFLOW[True]) == {"push", "pull_request", "schedule"}      # YAML 1.1 reads the key `on` as a truth
+
+
+def test_each_night_all_is_run_that_a_push_does_not_run():
+    assert (JOB["if"], PROOF["if"]) == ("github.event_name != 'schedule'", "github.event_name == 'schedule'")
+    assert [step["run"] for step in PROOF["steps"] if "run" in step] == ["make proof"] and "proof" in TARGETS
+    assert [set(each) for each in WORKFLOW[True]["schedule"]] == [{"cron"}]
 
 
 def test_the_site_is_built_by_make_and_published_from_main_alone():

@@ -13,6 +13,7 @@ import numba as nb
 import numpy as np
 import pytest
 from components import unnoticed
+from reference import proving
 
 import costbandits as cb
 from costbandits.engine import compilation
@@ -73,16 +74,35 @@ def copy(folder):
     return folder
 
 
+def reword(lib):
+    """As a checkout does; and other words."""
+    for path in lib.rglob("*.py"):
+        path.write_text(path.read_text().replace('"""', '"""Said otherwise. ', 1))
+        os.utime(path, (1e9, 1e9))
+
+
 @pytest.mark.slow
+def test_a_clone_in_other_words_finds_what_another_has_compiled(tmp_path):
+    one, two = copy(tmp_path / "one"), copy(tmp_path / "two")
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    none, told = start(one, **kept)
+    assert none == (0, 0) and told.endswith("[]\n")
+    reword(two)
+    assert start(two, **kept) == ((1, 0), told)
+    numerics = two / "costbandits/engine/numerics.py"
+    numerics.write_text(numerics.read_text().replace("SLACK = 1e-12", "SLACK = 2e-12"))
+    assert start(two, **kept)[0] == (0, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.proof
 def test_a_clone_finds_what_another_has_compiled(tmp_path):
     one, two = copy(tmp_path / "one"), copy(tmp_path / "two")
     kept = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     none, told = start(one, **kept)
     assert none == (0, 0) and told.endswith("[]\n")
     assert start(two, **kept) == ((1, 0), told)
-    for path in two.rglob("*.py"):               # as a checkout does; and other words
-        path.write_text(path.read_text().replace('"""', '"""Said otherwise. ', 1))
-        os.utime(path, (1e9, 1e9))
+    reword(two)
     assert start(two, **kept) == ((1, 0), told)
     assert start(two, policy="CUCB", **kept)[0] == (0, 1)           # another rule: the loop is new, what it calls not
     numerics = two / "costbandits/engine/numerics.py"
@@ -217,7 +237,7 @@ GONE = {"the cache": "_cache", "its file": "_cache_file", "its parts": "_impl"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gone", GONE)
+@pytest.mark.parametrize("gone", proving([*GONE], "the cache", "its file"))
 def test_without_a_private_part_of_numba_all_works_with_one_warning(tmp_path, gone):
     hidden = {"_cache": "from numba.core import dispatcher as d; del d.Dispatcher.enable_caching",
               "_cache_file": "from numba.core import caching as c; c.IndexDataCacheFile = None; "
@@ -387,16 +407,28 @@ print(sum(made.compiled.stats.cache_hits.values()))
 """
 
 
-@pytest.mark.slow
-def test_a_typed_rule_is_kept_with_all_that_it_reads(tmp_path):
-    def hits(factor=2.0, more="n", room=None):
+@pytest.fixture
+def hits(tmp_path):
+    """Cache hits of a loop with a rule that a new process has typed."""
+    def played(factor=2.0, more="n", room=None):
         lines = TYPED.format(factor=factor, more=more)
         lines = lines if room is None else lines.replace("FACTOR =", f"compilation.ROOM = {room}\nFACTOR =", 1)
         done = subprocess.run([sys.executable, "-c", lines], text=True, capture_output=True, check=True,
                               env={**os.environ, "PYTHONPATH": str(LIBRARY.parent), "NUMBA_CACHE_DIR": str(tmp_path)})
         return int(done.stdout)
 
+    return played
+
+
+@pytest.mark.slow
+def test_a_typed_rule_is_kept(hits):
+    assert [hits(), hits(), hits(factor=3.0)] == [0, 1, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+def test_a_typed_rule_is_kept_with_all_that_it_reads(tmp_path, hits):
     assert [hits(), hits(), hits(factor=3.0), hits(more="1/n"), hits()] == [0, 1, 0, 0, 1]
-    kept = [path for path in tmp_path.rglob("*") if f".{compilation.TYPED}_" in path.name]
+    kept = [path for path in tmp_path.rglob("*") if ".typed_" in path.name]     # of other processes than this one
     assert len(kept) == 6                        # an index and a file for each of the three
     assert hits(more="2/n", room=2) == 0 and hits() == 0

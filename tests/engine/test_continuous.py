@@ -7,7 +7,6 @@ from math import exp, expm1, inf
 from types import FunctionType
 
 import mpmath
-import numba as nb
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,6 +14,7 @@ from scipy.special import ndtri
 
 import costbandits as cb
 from costbandits.engine import continuous, keyed
+from costbandits.engine.compilation import Kernel, around, compiled_for
 from costbandits.engine.continuous import beta, exponential, log_kept, normal, quantile, refused, tail, truncated_normal
 from costbandits.engine.keyed import start, uniform
 
@@ -26,7 +26,7 @@ SHAPES = [(a, a) for a in SIZES] + [(1e-3, 0.1), (0.1, 1e-3), (1e-3, 5.0), (50.0
                                     (2.0, 0.3), (0.999, 1.001), (1.0, 5.0), (2.0, 5.0), (1e4, 1.0), (1.2, 50.0)]
 
 
-@nb.njit
+@compiled_for()
 def betas(a, b, key, stream, leaves):
     state, out = np.empty(4, np.uint64), np.empty((leaves, 64))
     for place in range(leaves):
@@ -35,22 +35,19 @@ def betas(a, b, key, stream, leaves):
     return out
 
 
-def many(draw):
-    @nb.njit
-    def filled(key, size):
-        state, out = np.empty(4, np.uint64), np.empty(size)
-        start(state, key, 0, 0, 0)
-        for i in range(size):
-            out[i] = draw(state)
-        return out
-
-    return filled
+@Kernel
+def many(draw, key, size):
+    state, out = np.empty(4, np.uint64), np.empty(size)
+    start(state, key, 0, 0, 0)
+    for i in range(size):
+        out[i] = draw(state)
+    return out
 
 
-normals, exponentials, tails = many(normal), many(exponential), many(tail)
+normals, exponentials, tails = (around(many, draw) for draw in (normal, exponential, tail))
 
 
-@nb.njit
+@compiled_for()
 def truncated_normals(law, key, size):
     state, out, uniforms = np.empty(4, np.uint64), np.empty(size), np.empty(size)
     start(state, key, 0, 0, 0)

@@ -8,7 +8,6 @@ import math
 from fractions import Fraction
 
 import mpmath
-import numba as nb
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +16,7 @@ from reference import in_plain_python
 from scipy import stats
 
 from costbandits.engine import counts, keyed
+from costbandits.engine.compilation import compiled_for
 
 LEVEL = 1e-6
 SPLITS = [(128, 64, 64), (128, 1, 64), (128, 17, 64), (128, 125, 64), (1024, 512, 512), (4096, 2048, 2048),
@@ -28,19 +28,19 @@ TRIALS = [(1, 0.5), (1, 1e-6), (2, 1 - 1e-6), (10, 0.3), (64, 0.5), (64, 0.01), 
           (10**5, 0.3), (2**20, 1e-6), (2**20, 0.5), (2**20, 0.001), (2**20, 0.97), (2**20, 1 - 1e-6)]
 
 
-@nb.njit(error_model="numpy")
+@compiled_for()
 def binomials(state, N, p, out):
     for i in range(len(out)):
         out[i] = counts.binomial(state, N, p)
 
 
-@nb.njit(error_model="numpy")
+@compiled_for()
 def hypergeometrics(state, total, marked, drawn, out):
     for i in range(len(out)):
         out[i] = counts.hypergeometric(state, total, marked, drawn)
 
 
-@nb.njit(error_model="numpy")
+@compiled_for()
 def arrangements(state, given, watched, out):
     """For each arrangement which values stand at the watched positions, as the digits of one number."""
     values, row = np.arange(len(given)) * 1.0, np.zeros((64, 3))

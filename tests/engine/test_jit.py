@@ -2,7 +2,7 @@
 
 import pytest
 from pins import my_choice, my_index
-from reference import POLICIES, bits, digest, in_plain_python, small_study
+from reference import POLICIES, bits, digest, in_plain_python, proving, small_study
 
 import costbandits as cb
 
@@ -27,25 +27,26 @@ class Own:
         return 0.8 + 0.2 * rng.random(size)
 
 
-def long_runs():
+def long_runs(long):
     """Digests of runs in which a clear leader is pulled by blocks: of whole outcomes, fractions, a law of one's own.
 
-    And of short ones by the definitions.
+    And of short ones by the definitions. Plain Python takes ten seconds for them if they are really `long`.
     """
+    size = 4000 if long else 1000
     some, coins = cb.Discrete((0, 0.5, 1), (0.05, 0.1, 0.85)), [cb.Bernoulli(0.9), cb.Bernoulli(0.2)]
     known, random = [cb.Constant(1.0)] * 2, [cb.Discrete((0.5, 1), (0.5, 0.5))] * 2
     apart = [cb.Bernoulli(0.9), cb.Bernoulli(0.1)]
     greedy, first = cb.EpsilonGreedy(5, 0.1), cb.EpsilonFirst(0.1)
-    games = {cb.HardBudget(4000): (known, [cb.KnownCostTS(), cb.KLUCB(), cb.KUBE(), first]),
-             cb.HardBudget(20_000): (known, [cb.KnownCostTS()]),
-             cb.Budget(20_000): (random, [cb.BTS(), cb.KLUCBSC()]),
-             cb.Budget(4000): (random, [cb.BGreedy(), greedy, cb.OmegaUCB(0.25), cb.MUCB()]),
+    games = {cb.HardBudget(size): (known, [cb.KnownCostTS(), cb.KLUCB(), cb.KUBE(), first]),
+             cb.HardBudget(5 * size): (known, [cb.KnownCostTS()]),
+             cb.Budget(5 * size): (random, [cb.BTS(), cb.KLUCBSC()]),
+             cb.Budget(size): (random, [cb.BGreedy(), greedy, cb.OmegaUCB(0.25), cb.MUCB()]),
              cb.AnytimeBudget(0.5, 3000): (apart, [
                  cb.SUAK(margin=2.0, width=0.1), cb.SUAK(reserve="log t / 8 omega", margin=2.0),
                  cb.SUAK(counting="two accounts", reserve="log t / 4 omega", margin=3.0, width=1.5),
                  cb.OnePhaseSkip()]),
              cb.Horizon(500): (random, [cb.CSTS(0.2, costs="unknown", naive=True), cb.CSUCB(0.2, "unknown")]),
-             cb.Horizon(4000): (known, [cb.CSTS(0.2), cb.CSTS(0.2, "gaussian"), cb.CSUCB(0.2), cb.CSElimination(0.2)])}
+             cb.Horizon(size): (known, [cb.CSTS(0.2), cb.CSTS(0.2, "gaussian"), cb.CSUCB(0.2), cb.CSElimination(0.2)])}
     by_definition = {cb.HardBudget(40): (known, [first, cb.KUBE(), cb.KnownCostTS()]),
                      cb.Budget(40): (random, [cb.BGreedy(), greedy, cb.BTS()]),
                      cb.Horizon(40): (known, [cb.CSTS(0.2), cb.CSTS(0.2, "gaussian")])}
@@ -56,5 +57,6 @@ def long_runs():
 
 
 @pytest.mark.slow
-def test_blocks_are_the_same_bits_in_plain_python():
-    assert in_plain_python("test_jit", "m.long_runs()") == long_runs()
+@pytest.mark.parametrize("long", proving([False, True], True))
+def test_blocks_are_the_same_bits_in_plain_python(long):
+    assert in_plain_python("test_jit", f"m.long_runs({long})") == long_runs(long)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from reference import proving
 
 import costbandits as cb
 
@@ -26,14 +27,23 @@ HARD = {"filling": cb.KUBE(), "ratio": cb.FractionalKUBE(), "sweeps": cb.Epsilon
         "full scan": cb.IndexPolicy(balanced), "blocks": cb.KLUCB(), "draws": cb.KnownCostTS(naive=True)}
 TIES = {"blocks": cb.IndexPolicy(balanced, monotone=True), "full scan": cb.IndexPolicy(balanced)}
 TURNS = {"in turn": cb.ChoosePolicy(in_turn)}
+COSTS = ["0.1", "0.3", "0.35", "0.6", "0.7"]
+
+
+STOPS = {"soft": (SOFT, cb.Budget), "hard": (HARD, cb.HardBudget)}
+SECOND = {"worse": cb.Bernoulli(0.4), "alike": cb.Bernoulli(0.5), "uncounted": cb.TruncatedNormal(0.3, 0.1, 0, 1)}
+MILLIONS = [(stop, cost, fast, second) for stop in STOPS for second in SECOND
+            for cost, fast in (("0.1", True), ("0.3", True), ("0.7", True), ("0.7", False))]
+SHORT = [("soft", "0.1", True, "alike"), ("soft", "0.3", True, "worse"), ("soft", "0.7", True, "uncounted"),
+         ("soft", "0.7", False, "alike"), ("hard", "0.1", True, "worse"), ("hard", "0.7", True, "alike"),
+         ("hard", "0.3", True, "uncounted")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("second", [cb.Bernoulli(0.4), cb.Bernoulli(0.5), cb.TruncatedNormal(0.3, 0.1, 0, 1)])
-@pytest.mark.parametrize(("cost", "fast"), [("0.1", True), ("0.3", True), ("0.7", True), ("0.7", False)])
-@pytest.mark.parametrize(("policies", "stop"), [(SOFT, cb.Budget), (HARD, cb.HardBudget)])
-def test_a_budget_for_a_million_pulls_is_spent_on_a_million(policies, stop, cost, second, fast):
+@pytest.mark.parametrize(("stop", "cost", "fast", "second"), proving(MILLIONS, *{*MILLIONS} - {*SHORT}))
+def test_a_budget_for_a_million_pulls_is_spent_on_a_million(stop, cost, fast, second):
     """Of two arms alike most pulls are made one by one; so are those of an arm whose rewards are not counted."""
+    (policies, stop), second = STOPS[stop], SECOND[second]
     bandit = cb.Bandit([cb.Bernoulli(0.5) if second.variance > 0.01 else second, second],
                        [cb.Constant(float(cost))] * 2)
     runs = cb.simulate(policies, bandit, stop(float(Fraction(cost) * LONG)), checkpoints=[0.25, 0.5, 1], fast=fast)
@@ -42,10 +52,11 @@ def test_a_budget_for_a_million_pulls_is_spent_on_a_million(policies, stop, cost
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policies", "K", "pulls"), [(TIES, 50, 10**5), (TURNS, 1000, LONG)])
-@pytest.mark.parametrize("cost", ["0.1", "0.3", "0.35", "0.6", "0.7"])
-def test_many_arms_in_turn_spend_a_budget_to_the_last_pull(policies, K, pulls, cost):
+@pytest.mark.parametrize(("K", "cost"), proving([(K, cost) for K in (50, 1000) for cost in COSTS],
+                                                *[(50, cost) for cost in COSTS[1:]], (1000, "0.3"), (1000, "0.6")))
+def test_many_arms_in_turn_spend_a_budget_to_the_last_pull(K, cost):
     """Few leaves of theirs end in the last thousandth of a run."""
+    policies, pulls = (TIES, 10**5) if K == 50 else (TURNS, LONG)
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * K, [cb.Constant(float(cost))] * K)
     for stop in (cb.Budget, cb.HardBudget):
         for fractions in ([1], [0.985, 1]):

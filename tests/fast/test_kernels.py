@@ -1,6 +1,5 @@
 """Every kernel plays what its policy's definition says: the same pulls, or the same law."""
 
-import functools
 import os
 import shutil
 import subprocess
@@ -95,43 +94,54 @@ def test_a_kernel_registers_once_and_says_what_it_keeps():
 
 
 PLAYED = """
-import numpy as np
-import pins
-import costbandits as cb
-from costbandits import fast
-assert cb.__file__.startswith(FOLDER)
-for study, (policies, bandits, stop, _) in pins.STUDIES.items():
-    for label, policy in policies.items():
-        kernel = fast.kernel_of(policy)
-        print(f"{study}: {label}", kernel and kernel.play.__module__.rpartition(".")[2], sep="|")
-bandit = cb.Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Constant(0.5)] * 2)
-for stop, policies in ((cb.HardBudget(20), [cb.OmegaUCB(), cb.KUBE(), cb.EpsilonFirst(0.25), cb.KnownCostTS()]),
-                       (cb.Budget(20), [cb.BTS(), cb.BGreedy(), cb.OmegaStarUCB()]),
-                       (cb.Horizon(40), [cb.CSUCB(0.1), cb.CSTS(0.1), cb.CSElimination(0.1)])):
-    runs = cb.simulate({type(policy).__name__: policy for policy in policies}, bandit, stop)
-    assert (runs.pulls[:, 0, -1].sum(axis=1) == 40).all()
+import sys
+
+def found(folder):
+    for name in [name for name in sys.modules if name == "pins" or name.partition(".")[0] == "costbandits"]:
+        del sys.modules[name]
+    sys.path[0] = folder
+    import pins
+    import costbandits as cb
+    from costbandits import fast
+    assert cb.__file__.startswith(folder)
+    for study, (policies, bandits, stop, _) in pins.STUDIES.items():
+        for label, policy in policies.items():
+            kernel = fast.kernel_of(policy)
+            print(folder, f"{study}: {label}", kernel and kernel.play.__module__.rpartition(".")[2], sep="|")
+    bandit = cb.Bandit([cb.Bernoulli(0.75), cb.Bernoulli(0.5)], [cb.Constant(0.5)] * 2)
+    for stop, policies in ((cb.HardBudget(20), [cb.OmegaUCB(), cb.KUBE(), cb.EpsilonFirst(0.25), cb.KnownCostTS()]),
+                           (cb.Budget(20), [cb.BTS(), cb.BGreedy(), cb.OmegaStarUCB()]),
+                           (cb.Horizon(40), [cb.CSUCB(0.1), cb.CSTS(0.1), cb.CSElimination(0.1)])):
+        runs = cb.simulate({type(policy).__name__: policy for policy in policies}, bandit, stop)
+        assert (runs.pulls[:, 0, -1].sum(axis=1) == 40).all()
+
+for folder in sys.argv[1:]:
+    found(folder)
 """
 
 
-@functools.cache
-def kernels_in(folder):
-    """Which module plays what in a library in this folder, which then plays; None for the definition."""
-    done = subprocess.run([sys.executable, "-c", f"FOLDER = {str(folder)!r}" + PLAYED], capture_output=True, text=True,
-                          env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-                               "PYTHONPATH": os.pathsep.join([str(folder), str(Path(pins.__file__).parent)])})
+def kernels_in(*folders):
+    """Which module plays what in libraries in these folders, which then play, all in one process; None: definition."""
+    done = subprocess.run([sys.executable, "-c", PLAYED, *map(str, folders)], capture_output=True, text=True,
+                          env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(pins.__file__).parent)})
     assert done.returncode == 0, done.stderr[-2000:]
-    return dict(line.split("|") for line in done.stdout.splitlines())
+    found = {str(folder): {} for folder in folders}
+    for line in done.stdout.splitlines():
+        folder, name, module = line.split("|")
+        found[folder][name] = module
+    return list(found.values())
 
 
 MODULES = sorted(path.name for path in (LIBRARY / "fast").glob("*.py") if path.name != "__init__.py")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("deleted", MODULES)
-def test_without_a_kernel_the_definition_is_played(tmp_path, deleted):
-    shutil.copytree(LIBRARY, tmp_path / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "costbandits" / "fast" / deleted).unlink()
-    before, after = kernels_in(LIBRARY.parent), kernels_in(tmp_path)
-    gone = {name for name in before if before[name] != after[name]}
-    assert {after[name] for name in gone} <= {"None"}
-    assert {before[name] for name in before if before[name] == deleted[:-3]} <= {before[name] for name in gone}
+def test_without_a_kernel_the_definition_is_played(tmp_path):
+    for deleted in MODULES:
+        shutil.copytree(LIBRARY, tmp_path / deleted / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))
+        (tmp_path / deleted / "costbandits" / "fast" / deleted).unlink()
+    before, *rest = kernels_in(LIBRARY.parent, *(tmp_path / deleted for deleted in MODULES))
+    for deleted, after in zip(MODULES, rest, strict=True):
+        gone = {name for name in before if before[name] != after[name]}
+        assert {after[name] for name in gone} <= {"None"}, deleted
+        assert {before[name] for name in before if before[name] == deleted[:-3]} <= {before[name] for name in gone}

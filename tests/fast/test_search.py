@@ -5,12 +5,12 @@ from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import pytest
 
 import costbandits as cb
 from costbandits.engine import numerics, plain
+from costbandits.engine.compilation import Kernel, around
 from costbandits.engine.state import Arms
 from costbandits.fast import search as engine
 
@@ -83,7 +83,12 @@ def first_fault(lazy_argmax, pulled, index, own, arms, luck, stray):
     return 0
 
 
-compiled = nb.njit(first_fault)
+FIRST_FAULT = Kernel(first_fault)
+
+
+def compiled(lazy_argmax, pulled, index, *state):
+    """`first_fault`, compiled with these functions in it."""
+    return around(FIRST_FAULT, lazy_argmax, pulled, index)(*state)
 
 
 def fault(kind, K, rounds, seed, stray=0.0, levels=3, functions=engine, play=compiled):

@@ -43,7 +43,8 @@ def pytest(folder, compiled, nodes, *options, limit=LIMIT):
     variables = {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(compiled), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
                  "PYTHONDONTWRITEBYTECODE": "" if compiled == COMPILED else "1"}
     try:
-        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *nodes],
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not proof",
+                               *options, *nodes],
                               cwd=folder, env={**os.environ, **variables}, timeout=limit, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except subprocess.TimeoutExpired as error:

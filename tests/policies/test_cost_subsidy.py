@@ -20,6 +20,7 @@ from reference import (
     digest,
     in_plain_python,
     literal_rounds,
+    looks,
     low_level,
     outcomes,
     same,
@@ -257,23 +258,24 @@ def literal(player, bandit, T, seed, **reading):
     return literal_rounds(player, rewards, costs, T), player
 
 
-def counts(said, K, step=1):
-    """How often each position was pulled after every `step` rounds."""
-    return np.cumsum(np.eye(K, dtype=int)[said], axis=0)[step - 1::step]
+def counts(said, K):
+    """How often each position was pulled, in the rounds of `looks`."""
+    return np.cumsum(np.eye(K, dtype=int)[said], axis=0)[looks(len(said)) - 1]
 
 
-def pulled(policy, bandit, T, seed, step=1, kernels=True):
+def pulled(policy, bandit, T, seed, kernels=True):
     """The same, by the library."""
-    runs = cb.simulate({"p": policy}, bandit, cb.Horizon(T), seed=seed, checkpoints=T // step, fast=kernels)
+    runs = cb.simulate({"p": policy}, bandit, cb.Horizon(T), seed=seed, checkpoints=looks(T) / T, fast=kernels)
+    assert (runs.rounds[0, 0] == looks(T)).all()
     return runs.pulls[0, 0][:, stream(seed, 0, ORDER).permutation(bandit.K)]
 
 
-def compare(policy, player, bandit, T, seed=0, step=1, **reading):
+def compare(policy, player, bandit, T, seed=0, **reading):
     """The transcription's pulls are those of the kernel and of the definition."""
     said, player = literal(player, bandit, T, seed, **reading)
     for kernels in (True, False):
-        found = pulled(policy(**reading), bandit, T, seed, step, kernels)
-        assert np.array_equal(found, counts(said, bandit.K, step)), f"kernels: {kernels}"
+        found = pulled(policy(**reading), bandit, T, seed, kernels)
+        assert np.array_equal(found, counts(said, bandit.K)), f"kernels: {kernels}"
     return player
 
 
@@ -356,7 +358,7 @@ PAIRS = {"poor": (beta([0.3, 0.9, 0.1, 0.3], [0.25, 0.5, 0.25, 0.25]), 5000, 0.5
 def test_pairwise_elimination_round_for_round(name):
     bandit, T, alpha, events = PAIRS[name]
     for seed in range(1 if T > 10**4 else 3):
-        player = compare(cb.PairwiseElimination, LiteralPairwise, bandit, T, seed, ceil(T / 6000), alpha=alpha)
+        player = compare(cb.PairwiseElimination, LiteralPairwise, bandit, T, seed, alpha=alpha)
         assert player.met - {"within five"} == events
     for seed, each in enumerate(SMALL):
         compare(cb.PairwiseElimination, LiteralPairwise, each, 500, seed, alpha=alpha)
@@ -404,8 +406,7 @@ def test_a_wrong_policy_is_found_out(policy, player, reading, fault):
 def test_a_wrong_pairwise_elimination_is_found_out(fault, name):
     bandit, T, alpha, _ = PAIRS[name]
     wrong, _ = literal(LiteralPairwise, bandit, T, 0, alpha=alpha, fault=fault)
-    step = ceil(T / 6000)
-    assert not np.array_equal(pulled(cb.PairwiseElimination(alpha), bandit, T, 0, step), counts(wrong, bandit.K, step))
+    assert not np.array_equal(pulled(cb.PairwiseElimination(alpha), bandit, T, 0), counts(wrong, bandit.K))
 
 
 # ---- known answers ----------------------------------------------------------------------------------

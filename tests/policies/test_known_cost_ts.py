@@ -9,11 +9,12 @@ import mpmath
 import numba as nb
 import numpy as np
 import pytest
-from reference import digest, in_plain_python
+from reference import digest, in_plain_python, proving
 from scipy.stats import beta, binom
 
 import costbandits as cb
 from costbandits.checks import rounding
+from costbandits.engine.compilation import Kernel, around
 from costbandits.engine.driver import Money
 from costbandits.engine.state import Arms, new_record
 from costbandits.engine.thinning import CLOCK
@@ -59,6 +60,13 @@ FROZEN = {"two": ([(30, 12), (14, 16)], [1.0, 1.0], 0, 0.61), "order": ([(14, 16
           "several": ([(4, 16), (60, 25), (4, 16), (3, 4), (4, 16)], [1.0, 1.0, 0.75, 2.0, 0.9], 1, 0.64)}
 
 
+@Kernel
+def ask(candidate, often, clock, post, rng, pulls):
+    """Count whose candidates they are, according to a function that may have been typed."""
+    for _ in range(often):
+        pulls[candidate(clock, post, rng)] += 1
+
+
 def frozen(case, candidate, rounds=100_000):
     """How often each arm is pulled if nothing is learned."""
     posteriors, costs, leader, theta = FROZEN[case]
@@ -72,8 +80,7 @@ def frozen(case, candidate, rounds=100_000):
     assert 0.2 < clock.rate < 1
     often = rng.binomial(rounds, clock.rate)
     pulls[leader] += rounds - often
-    for _ in range(often):
-        pulls[candidate(clock, post, rng)] += 1
+    around(ask, candidate)(often, clock, post, rng, pulls)
     return pulls
 
 
@@ -146,7 +153,7 @@ def law_of_run(bandit, budget, stacks, ended):
     return chains.law(bandit.K, chances, partial(ended, costs))
 
 
-@pytest.mark.parametrize("case", RUNS)
+@pytest.mark.parametrize("case", proving([*RUNS], "hopeless", "fight"))
 @pytest.mark.slow
 def test_the_law_of_the_pulls(case):
     """At two checkpoints, against the exact law on the same stacks."""

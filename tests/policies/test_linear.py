@@ -1,6 +1,7 @@
 """Linear bandits, Budget-CB and CB: a literal transcription, the maximum over the balls, rounding, what is refused."""
 
 from dataclasses import dataclass
+from functools import cache
 from math import log, sqrt
 from types import SimpleNamespace
 
@@ -149,6 +150,7 @@ def literal_trajectory(policy, bandit, budget, seed=0, samples=1000):
     return pulled
 
 
+@cache
 def paths(family, d, seed=0, budget=25.0):
     bandit = FAMILIES[family](stream(31, 10 * d + seed, INSTANCE), d)
     return bandit, budget, {label: literal_trajectory(policy, bandit, budget, seed)

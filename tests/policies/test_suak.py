@@ -1,15 +1,17 @@
 """SUAK, its rivals, rounds without a pull: literal transcriptions, the best mixture, the constraint, what is refused.
 
-The transcriptions call a solver of linear programs (HiGHS) in every round in which the paper does. Several optima are
-told apart by the rule of the library's documentation, not by the solver's taste: an arm that alone is as good as any
-mixture is best alone, and the lowest position if several are. Between mixtures there is no tie in these examples: were
-there one, a transcription would part from the library, and the test fail. The null arm is position K.
+Where the paper solves a linear program, the transcriptions try all its bases: an arm alone, or a pair. One test holds
+the best of them against a solver (HiGHS). Several optima are told apart by the rule of the library's documentation: an
+arm that alone is as good as any mixture is best alone, and the lowest position if several are. Between mixtures there
+is no tie in these examples: were there one, a transcription would part from the library, and the test fail. The null
+arm is position K.
 """
 
 import warnings
 from collections import Counter
 from itertools import pairwise
 from math import inf, log, sqrt
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from reference import (
     digest,
     in_plain_python,
     literal_rounds,
+    looks,
     low_level,
     outcomes,
     same,
@@ -76,6 +79,20 @@ EVERYONE = {"SUAK": cb.SUAK(), "OPS": cb.OnePhaseSkip(), "literal OPS": cb.OnePh
 
 # ---- literal transcriptions -------------------------------------------------------------------------
 
+def bases(mu, rho, rate):
+    """What a best plan of mean cost `rate` or less can be, as (mean reward, shares): an arm alone, or one and a dearer.
+
+    Some program's best plan is always among them: it has two rows, so a corner has at most two shares that are not 0.
+    """
+    for i, cheap in enumerate(rho):
+        if cheap <= rate:
+            yield mu[i], {i: 1.0}
+            for j, dear in enumerate(rho):
+                if dear > rate:
+                    share = (rate - cheap) / (dear - cheap)
+                    yield mu[i] + (mu[j] - mu[i]) * share, {i: 1 - share, j: share}
+
+
 class Literal:
     """A player who is told c and T, and sees what each pull pays and costs; S_c is what was spent so far."""
 
@@ -100,16 +117,13 @@ class Literal:
         return next((i for i, arm in enumerate(self.arms) if arm.n == 0), None)
 
     def best(self, mu, rho, budget, rounds=1):
-        """Arms to play, and how often, of the best plan for a budget and a number of rounds; solved by HiGHS."""
-        found = linprog([-m for m in mu], A_ub=[rho, [1] * len(mu)], b_ub=[budget, rounds], method="highs")
-        assert found.status == 0
+        """Arms to play, and how often, of the best plan for a budget and a number of rounds."""
+        mu, rho = [*mu, 0], [*rho, 0]
+        value, plan = max(bases(mu, rho, budget / rounds), key=itemgetter(0))
         self.solved += 1
-        mu, rho, shares = [*mu, 0], [*rho, 0], [*found.x / rounds, 1 - found.x.sum() / rounds]
-        alone = [i for i in range(len(mu)) if rho[i] * rounds <= budget and mu[i] + 1e-9 >= -found.fun / rounds]
+        alone = [i for i in range(len(mu)) if rho[i] * rounds <= budget and mu[i] + 1e-9 >= value]
         if alone:
             return {max(alone, key=lambda i: mu[i]): 1.0}
-        plan = {i: share for i, share in enumerate(shares) if share > 1e-9}
-        assert len(plan) == 2
         self.mixed += 1
         return plan
 
@@ -232,36 +246,23 @@ class LiteralOPS(Literal):
         return dear if not cheap or self.rng.random() < plan[dear] / total else cheap[0]
 
     def one_row(self, mu, rho):
-        found = linprog([-m for m in mu], A_ub=[rho], b_ub=[self.c * self.T - self.S_c], method="highs")
         self.solved += 1
         if min(rho) == 0:                            # the reward is unbounded, with any arm that may be free
-            assert found.status != 0
             return rho.index(0)
-        (arm,) = np.flatnonzero(found.x > 1e-9)
         self.mixed += len({*rho}) > 1                # where it is a program at all
-        return int(arm)
+        return max(range(self.K), key=lambda i: mu[i] / rho[i])
 
 
 class LiteralPDS(LiteralOPS):
-    """Sweeps until two arms are known to be needed (the null arm may be one), then Algorithm 1 on them.
+    """Sweeps until two arms are known to be needed (the null arm may be one), then Algorithm 1 on them."""
 
-    The programs of a sweep are solved by trying all pairs, and every 20th sweep by HiGHS as well.
-    """
-
-    needed, queue, sweeps = frozenset(), (), 0
+    needed, queue = frozenset(), ()
 
     def value(self, mu, rho, without=None):
         """The best mean reward at a mean cost of at most c, without an arm: -inf where nothing is that cheap."""
-        arms = [(m, r) for i, (m, r) in enumerate(zip([*mu, 0], [*rho, 0], strict=True)) if i != without]
-        value = max([m for m, r in arms if r <= self.c]
-                    + [m + (n - m) * (self.c - r) / (s - r) for m, r in arms for n, s in arms if r <= self.c < s],
-                    default=-inf)
-        if self.sweeps % 20 == 1:
-            found = linprog([-m for m, _ in arms], A_ub=[[r for _, r in arms]], b_ub=[self.c],
-                            A_eq=[[1] * len(arms)], b_eq=[1], method="highs")
-            assert value == (pytest.approx(-found.fun, abs=1e-8) if found.status == 0 else -inf)
-            self.solved += 1
-        return value
+        kept = [i for i in range(self.K + 1) if i != without]
+        mu, rho = ([[*each, 0][i] for i in kept] for each in (mu, rho))
+        return max((value for value, _ in bases(mu, rho, self.c)), default=-inf)
 
     def choose(self, t):
         if self.S_c + 1 > self.c * t:
@@ -269,7 +270,6 @@ class LiteralPDS(LiteralOPS):
         width = 2 * log(self.T)
         if len(self.needed) < 2:
             if not self.queue and self.arms[0].n > 0:
-                self.sweeps += 1
                 sure = self.value(*self.bounds(width, sign=-1))
                 self.needed |= {i for i in range(self.K + 1) if sure > self.value(*self.bounds(width), without=i)}
             if len(self.needed) < 2:
@@ -370,8 +370,14 @@ def rounds(policy, bandit, c, T, seed, upto=None):
 
 
 def compare(policy, player, bandit, c, T, seed=0, upto=None, solve=inf, **reading):
+    """Pulls of each position, and skips, are those of the transcription; it, and what it said."""
     said, player = literal(player, bandit, c, T, seed, upto, solve, **reading)
-    assert rounds(policy(**reading), bandit, c, T, seed, len(said)) == said
+    t, counts = looks(len(said)), np.zeros((len(said), bandit.K + 1), int)
+    for i, arm in enumerate(said):
+        counts[i, arm] = arm != PASS                # a skip is -1, the last column
+    runs = cb.simulate({"p": policy(**reading)}, bandit, cb.AnytimeBudget(c, T), seed=seed, checkpoints=t / T)
+    found = runs.pulls[0, 0][:, stream(seed, 0, ORDER).permutation(bandit.K)], runs.skips[0, 0]
+    assert (runs.rounds[0, 0] == t).all() and np.array_equal(np.column_stack(found), counts.cumsum(axis=0)[t - 1])
     return player, said
 
 
@@ -589,8 +595,11 @@ def mixtures(kind, rng):
             "twins": lambda: (np.repeat(mu, 2), np.repeat(rho, 2), rate)}[kind]()
 
 
-@pytest.mark.parametrize("kind", ["random", "grid", "equal costs", "at the rate", "collinear", "through the origin",
-                                  "no reward", "all above", "all below", "twins"])
+KINDS = ("random", "grid", "equal costs", "at the rate", "collinear", "through the origin", "no reward", "all above",
+         "all below", "twins")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_best_mixture_and_its_prices(kind):
     """As good as HiGHS finds, feasible, and proved by its prices; a single arm where that is as good."""
     rng = np.random.default_rng(7)
@@ -605,6 +614,29 @@ def test_the_best_mixture_and_its_prices(kind):
         alone = np.flatnonzero((rho <= rate) & (mu >= value - 1e-12) & (mu > 0))
         if len(alone):
             assert shares.tolist() == np.eye(len(mu))[alone[0]].tolist()
+
+
+def test_the_best_base_is_the_optimum_of_the_program():
+    """What the transcriptions go by, with and without a null arm, against HiGHS; so is the best ratio, for one row."""
+    rng, without = np.random.default_rng(9), 0
+    for i in range(100):
+        mu, rho, rate = mixtures(KINDS[i % len(KINDS)], rng)
+        if i % 3:
+            mu, rho = np.append(mu, 0), np.append(rho, 0)
+        value, plan = max(bases(mu, rho, rate), key=itemgetter(0), default=(-inf, {}))
+        found = linprog(-mu, A_ub=[rho], b_ub=[rate], A_eq=[np.ones(len(mu))], b_eq=[1], method="highs")
+        assert value == (pytest.approx(-found.fun, abs=1e-9) if found.status == 0 else -inf)
+        without += found.status != 0
+        if plan:
+            arms, shares = [*plan], np.array([*plan.values()])
+            assert shares.min() >= 0 and shares.sum() == pytest.approx(1) and shares @ rho[arms] <= rate + 1e-12
+            assert shares @ mu[arms] == pytest.approx(value, abs=1e-12)
+        found = linprog(-mu, A_ub=[rho], b_ub=[rate], method="highs")
+        if rho.min() > 0:
+            assert -found.fun == pytest.approx(rate * max(mu / rho))
+        else:                               # an arm that pays is free, or not even one that pays is there
+            assert (found.status == 0) == (mu[rho == 0].max() == 0)
+    assert without > 3
 
 
 def test_the_best_mixture_by_brute_force():

@@ -10,15 +10,17 @@ a p-value below 1e-12. The environment variable COSTBANDITS_DEEP multiplies the 
 import inspect
 import os
 from functools import cache
+from itertools import product
 
 import numba as nb
 import numpy as np
 import pytest
 from chains import pearson as p_value
-from reference import FIELDS, digest, in_plain_python
+from reference import FIELDS, digest, in_plain_python, proving
 from scipy import special, stats
 
 import costbandits as cb
+from costbandits.engine.compilation import Kernel, around
 from costbandits.engine.driver import loop
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
@@ -150,31 +152,12 @@ def eager(k, tail, least, most, own, rng):
     return np.nan
 
 
-@cache
-def machine(faulty):
-    """Two loops around the module's functions, or around copies that can make the errors."""
-    names = {**vars(st), "Game": Game, "Limits": Limits, "tangent": tangent, "eager": eager}
-    if faulty:
-        plain = source = "\n".join(inspect.getsource(getattr(st, part).py_func) for part in PARTS)
-        for fault, (place, wrong) in FAULTS.items():
-            before, right, after = place.split("@") if place.count("@") == 2 else ("", *place.split("@"))
-            assert plain.count(before + right + after) == 1 and before + right + after in source, fault
-            choice = f"(({wrong}) if own.member[-1] == {NUMBER[fault]} else ({right}))"
-            source = source.replace(before + right + after, before + choice + after)
-        exec(source, names)
-    made = loop(*(names[step] for step in ("choose", "advance", "learn", "if_counted")))
-    names["bells"] = nb.njit(error_model="numpy")(made.py_func)
-    exec(LOOPS, names)
-    return names["stay"], names["walk"]
-
-
-LOOPS = '''
-@nb.njit(error_model="numpy")
-def stay(rounds, own, rng):
-    """A pull loop without pulls: how often each arm was chosen."""
+@Kernel
+def stay(refresh, wind, disturbed, contended, crowd, each, rounds, own, rng):
+    """A pull loop without pulls, around functions like the module's: how often each arm was chosen."""
     K, race = own.draws.size, own.race
     counts, kinds = np.zeros(K, np.int64), np.zeros(5, np.int64)
-    race.work = inf
+    race.work = np.inf
     for t in range(rounds):
         if race.work >= own.tuning.lazy * K:
             refresh(own)
@@ -182,9 +165,9 @@ def stay(rounds, own, rng):
         if race.leader >= 0:
             arm = race.leader if t < race.bell else disturbed(own, rng)
             kinds[0] += t >= race.bell
-        elif race.leader == CONTENDED:
+        elif race.leader == st.CONTENDED:
             arm = contended(own, rng)
-        elif race.leader == CROWD:
+        elif race.leader == st.CROWD:
             arm = crowd(t, own, rng)
         else:
             arm = each(own, rng)
@@ -195,15 +178,15 @@ def stay(rounds, own, rng):
     return counts, kinds
 
 
-@nb.njit(error_model="numpy")
-def walk(repeats, length, start, own, rng, outcomes, state, record, limits):
+@Kernel
+def walk(refresh, wind, bells, repeats, length, start, own, rng, outcomes, state, record, limits):
     """How often each sequence of pulls was played through the kernel, by its number in base K."""
     arms, now, K = state.arms, state.now, own.draws.size
     counts, pulled = np.zeros(K**length, np.int64), np.zeros(K, np.int64)
     for _ in range(repeats):
-        for mine, first in zip(own.scores[:6], start.scores[:6]):
+        for mine, first in zip(own.scores[:6], start.scores[:6]):  # noqa: B905 - Numba knows no `strict`
             mine[:] = first
-        for mine, first in zip(own.scores[6:], start.scores[6:]):
+        for mine, first in zip(own.scores[6:], start.scores[6:]):  # noqa: B905
             mine[:] = first
         for sums in arms[1:]:
             sums[:] = 0.0
@@ -220,7 +203,24 @@ def walk(repeats, length, start, own, rng, outcomes, state, record, limits):
                 pulled[k] = arms.n[k]
         counts[path] += 1
     return counts
-'''
+
+
+@cache
+def machine(faulty):
+    """Two loops around the module's functions, or around copies that can make the errors."""
+    names = {**vars(st), "tangent": tangent, "eager": eager}
+    if faulty:
+        plain = source = "\n".join(inspect.getsource(getattr(st, part).py_func) for part in PARTS)
+        for fault, (place, wrong) in FAULTS.items():
+            before, right, after = place.split("@") if place.count("@") == 2 else ("", *place.split("@"))
+            assert plain.count(before + right + after) == 1 and before + right + after in source, fault
+            choice = f"(({wrong}) if own.member[-1] == {NUMBER[fault]} else ({right}))"
+            source = source.replace(before + right + after, before + choice + after)
+        exec(source, names)
+    made = loop(*(names[step] for step in ("choose", "advance", "learn", "if_counted")))
+    refresh, wind, *steps = (names[name] for name in ("refresh", "wind", "disturbed", "contended", "crowd", "each"))
+    bells = nb.njit(error_model="numpy")(made.py_func)
+    return around(stay, refresh, wind, *steps), around(walk, refresh, wind, bells)
 
 
 def midway(won, n, price, terms, tuning=USUAL, fault=None):
@@ -267,19 +267,20 @@ def frozen_counts(name, posterior, alpha, kind, fault=None, rounds=50_000):
     return machine(fault is not None)[0](rounds * DEEP, own, np.random.default_rng(5))
 
 
+@pytest.mark.parametrize("every", proving([3, 1], 1))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
-def test_choices_follow_the_law_of_frozen_posteriors(posterior, kind):
+def test_choices_follow_the_law_of_frozen_posteriors(posterior, kind, every):
+    """In every third of the states and alphas, of which each comes with some of the other; or in all."""
     kinds = 0
-    for name in STATES:
-        for alpha in (0.0, 0.1, 0.3, 0.9) if kind != "each" else (0.1,):
-            counts, found = frozen_counts(name, posterior, alpha, kind)
-            kinds = kinds + found
-            assert p_value(counts, frozen_law(name, posterior, alpha)) > ALARM, (name, alpha)
+    for name, alpha in [*product(STATES, (0.0, 0.1, 0.3, 0.9) if kind != "each" else (0.1,))][every // 2::every]:
+        counts, found = frozen_counts(name, posterior, alpha, kind)
+        kinds = kinds + found
+        assert p_value(counts, frozen_law(name, posterior, alpha)) > ALARM, (name, alpha)
     # What the tuning is for did happen: rounds of the kind and, if settled, rounds in which a bell rang.
     least = {"settled": [4, 0], "settled, quiet": [4, 0], "crowd": [2], "lone": [2], "contended": [1],
              "few points": [1], "each": [3], "usual": []}[kind]
-    assert all(kinds[which] > 10_000 * DEEP for which in least)
+    assert all(kinds[which] > 10_000 * DEEP / every for which in least)
 
 
 def caught(fault, posterior, kind, name, alpha):
@@ -358,10 +359,12 @@ def path_law(case, posterior):
     return np.array([flat[path] for path in range(K**length)])
 
 
-@pytest.mark.parametrize("case", PATHS)
+@pytest.mark.parametrize("every", proving([4, 1], 1))
+@pytest.mark.parametrize("number, case", list(enumerate(PATHS)))
 @pytest.mark.parametrize("posterior", ["beta", "gaussian"])
-def test_paths_follow_their_law(posterior, case):
-    for kind in KINDS:
+def test_paths_follow_their_law(posterior, number, case, every):
+    """By every fourth tuning, each of which has its turn; or by all."""
+    for kind in [*KINDS][number % every::every]:
         assert p_value(path_counts(case, posterior, kind), path_law(case, posterior)) > ALARM, kind
 
 
@@ -431,10 +434,15 @@ def figures_of_runs(family, posterior, alpha, kind):
     return [figure[..., at] for at in (0, 2) for figure in (*(regret[0] for regret in regrets), *pulls)]
 
 
-@pytest.mark.parametrize("family", RUNS)
-@pytest.mark.parametrize(("posterior", "alpha", "kind"), [
-    ("beta", 0.1, "usual"), ("beta", 0.3, "settled"), ("gaussian", 0.1, "usual"), ("gaussian", 0.3, "settled"),
-    ("beta", 0.0, "crowd"), ("gaussian", 0.3, "lone"), ("gaussian", 0.1, "contended")])
+PLAYED = [("beta", 0.1, "usual"), ("beta", 0.3, "settled"), ("gaussian", 0.1, "usual"), ("gaussian", 0.3, "settled"),
+          ("beta", 0.0, "crowd"), ("gaussian", 0.3, "lone"), ("gaussian", 0.1, "contended")]
+ALL = [(family, *played) for played in PLAYED for family in RUNS]
+FEW = [(family, *played) for family, played in zip(
+    ["six", "six, unknown costs", "thirty", "six, fractional", "two", "thirty, unknown costs", "six"], PLAYED,
+    strict=True)]
+
+
+@pytest.mark.parametrize(("family", "posterior", "alpha", "kind"), proving(ALL, *{*ALL} - {*FEW}))
 def test_runs_are_distributed_as_those_of_the_definition(family, posterior, alpha, kind):
     pairs = zip(figures_of_runs(family, posterior, alpha, kind), figures_of_runs(family, posterior, alpha, "naive"),
                 strict=True)

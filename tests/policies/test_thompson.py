@@ -14,7 +14,7 @@ import itertools
 import os
 import types
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from math import exp, log, sqrt
 
 import chains
@@ -25,10 +25,11 @@ import pytest
 from chains import pearson as p_value
 from numba import types as T
 from numpy.polynomial import legendre
-from reference import FAMILIES
+from reference import FAMILIES, proving
 from scipy import special, stats
 
 import costbandits as cb
+from costbandits.engine.compilation import Kernel, around, keep
 from costbandits.engine.driver import DONE, LAST_ROUND, loop
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
@@ -46,9 +47,19 @@ TAIL = special.ndtr(-9.0)                                  # 1e-19: what lies fu
 LOOP = T.int64(nb.typeof(Bells.of(1, USUAL)), T.npy_rng, GAME)
 
 
+def typed(signature, function):
+    """A function compiled for a signature, or as it was compiled in an earlier run of the tests."""
+    made = nb.njit(error_model="numpy")(function)
+    if not nb.config.DISABLE_JIT:
+        keep(made)
+        made.compile(signature)
+        made.disable_compile()
+    return made
+
+
 def compiled(made):
     """A loop of the driver's, as a function that compiled code can be given."""
-    return nb.njit(LOOP, error_model="numpy")(made.py_func)
+    return typed(LOOP, made.py_func)
 
 
 @cache
@@ -213,34 +224,29 @@ def own_of(posteriors, tuning=USUAL, fault=None):
 
 # 1. Posteriors that stay as they are.
 
-@cache
-def frozen(attend, contest):
+@Kernel
+def frozen(attend, contest, rounds, tuning, post, race, rng):
     """A pull loop without pulls: how often which bells rang (bit k: arm k) and which arm was chosen."""
-
-    @nb.njit(error_model="numpy")
-    def loop(rounds, tuning, post, race, rng):
-        K = post.shape[1]
-        rung, counts = np.zeros(K + 1, np.int64), np.zeros((1 << K, K), np.int64)
-        race.work = np.inf
-        for t in range(1, rounds + 1):
-            if race.work >= tuning.lazy * K:
-                thompson.refresh(t - 1, tuning, post, race, rng)
-            low_rang = False
-            if post[BELL, race.leader] <= t or race.until < t:
-                low_rang = attend(t, tuning, post, race, rng)
-            arm = race.leader
-            event = (1 << arm) * low_rang
-            for k in range(K):
-                event += (1 << k) * (k != arm and post[BELL, k] <= t)
-            if low_rang or race.ring <= t:
-                arm = contest(t, low_rang, post, race, rung, rng)
-            counts[event, arm] += 1
-            if arm != race.leader:
-                post[BELL, arm] = t + thompson.wait(post[RATE, arm], rng)
-                race.ring = min(race.ring, post[BELL, arm])
-        return counts
-
-    return loop
+    K = post.shape[1]
+    rung, counts = np.zeros(K + 1, np.int64), np.zeros((1 << K, K), np.int64)
+    race.work = np.inf
+    for t in range(1, rounds + 1):
+        if race.work >= tuning.lazy * K:
+            thompson.refresh(t - 1, tuning, post, race, rng)
+        low_rang = False
+        if post[BELL, race.leader] <= t or race.until < t:
+            low_rang = attend(t, tuning, post, race, rng)
+        arm = race.leader
+        event = (1 << arm) * low_rang
+        for k in range(K):
+            event += (1 << k) * (k != arm and post[BELL, k] <= t)
+        if low_rang or race.ring <= t:
+            arm = contest(t, low_rang, post, race, rung, rng)
+        counts[event, arm] += 1
+        if arm != race.leader:
+            post[BELL, arm] = t + thompson.wait(post[RATE, arm], rng)
+            race.ring = min(race.ring, post[BELL, arm])
+    return counts
 
 
 def frozen_law(posteriors, leader, theta, tilts, fineness=FINE):
@@ -299,8 +305,7 @@ def frozen_counts(number, kernel=thompson, fault=None):
     """Counts of (bells, arm) in a setting, and what else their law depends on."""
     posteriors, tuning = SETTINGS[number]
     post, race, rng = state(posteriors, fault), new_record(RACE), np.random.default_rng(number)
-    loop = frozen(kernel.attend, kernel.contest)
-    counts = loop(30_000 * DEEP, Tuning(*map(float, tuning)), post, race, rng)
+    counts = around(frozen, kernel.attend, kernel.contest)(30_000 * DEEP, Tuning(*map(float, tuning)), post, race, rng)
     return counts, (tuple(map(tuple, posteriors)), int(race.leader), float(race.theta), tuple(post[TILT]))
 
 
@@ -315,7 +320,7 @@ def test_choices_follow_the_law_of_frozen_posteriors(number):
 
 # 2. Whole paths through the kernel, in which the posteriors learn from outcomes that are fixed beforehand.
 
-@nb.njit(T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args))
+@partial(typed, T.int64[::1](T.FunctionType(LOOP), T.int64, T.int64, *LOOP.args))
 def play_paths(loop, repeats, length, start, rng, game):
     """How often each sequence of `length` pulls was played, by its number in base K."""
     outcomes, state, record, limits = game
@@ -445,8 +450,12 @@ def test_runs_are_distributed_as_those_of_the_definition(family):
     assert difference(cb.BTS(), family) > ALARM
 
 
-@pytest.mark.parametrize(("rewards", "costs"), [((1.0, 0.0), (1.0, 1.0)), ((0.7, 0.2), (0.5, 0.9))])
-@pytest.mark.parametrize("naive", [False, True])
+WHOLE, FRACTIONS = ((1.0, 0.0), (1.0, 1.0)), ((0.7, 0.2), (0.5, 0.9))
+
+
+@pytest.mark.parametrize(("naive", "rewards", "costs"), proving(
+    [(naive, *values) for naive in (False, True) for values in (WHOLE, FRACTIONS)],
+    (False, *WHOLE), (True, *FRACTIONS)))
 def test_the_first_rounds_follow_from_uniform_priors_and_trials_of_fractions(naive, rewards, costs):
     """Four rounds as a player of the library's own priors plays them, each outcome x a success with probability x."""
     layer = {(PRIOR, PRIOR): 1.0}                          # posteriors of two arms -> their probability
@@ -541,19 +550,23 @@ DRAWN = [(PRIOR, 0.0), ((2, 1, 1, 2), 0.0), ((1, 3, 3, 1), 2.5), ((9, 4, 5, 8), 
          ((30, 12, 9, 33), 4.0), ((400, 3, 2, 401), 0.0), ((3000, 5000, 4000, 4000), 60.0)]
 
 
+@Kernel
+def many(draw, number, a, b, c, d, rng):
+    """So many draws."""
+    found = np.empty(number)
+    for i in range(number):
+        found[i] = draw(a, b, c, d, rng)
+    return found
+
+
 def drawn(draw, posterior, tilt):
     """The p-value of 200,000 draws from a tilted posterior, counted by the panels of a grid."""
-
-    @nb.njit(error_model="numpy")
-    def many(number, a, b, c, d, rng):
-        return [draw(a, b, c, d, rng) for _ in range(number)]
-
     a, b, c, d = posterior
     tilted = tuple(map(float, (a + tilt, b, c - tilt, d)))
     grid = Grid([tilted])
     law = (grid.weights * grid.density(tilted)).sum(axis=1)
     ends = np.r_[grid.x[:, 0] - grid.half[:, 0] * (1 + legendre.leggauss(8)[0][0]), np.inf]
-    found = np.log(many(200_000 * DEEP, *tilted, np.random.default_rng(8)))
+    found = np.log(around(many, draw)(200_000 * DEEP, *tilted, np.random.default_rng(8)))
     return p_value(np.histogram(found, ends)[0], law)
 
 
@@ -721,6 +734,12 @@ def test_errors_in_blocks_change_runs(fault):
     assert not all(same_by_blocks(SURE[case], fault) for case in ("a clear leader", "nearly alike"))
 
 
+@Kernel
+def jump(leap, m, money, own, arms, outcomes, rng):
+    """A block by such a function."""
+    return leap(m, money, own, arms, outcomes, rng)
+
+
 def leaps(kernel, fault=None, law=cb.Bernoulli, blocks=400):
     """Blocks of a leader whose posterior and cap are set by hand: what its state was before and after each."""
     rng, found = np.random.default_rng(3), []
@@ -737,7 +756,7 @@ def leaps(kernel, fault=None, law=cb.Bernoulli, blocks=400):
         race.cap = min(post[CHANCE, 0] * 2.0 ** rng.uniform(0.5, 12), 0.95)
         if 0.0 < post[CHANCE, 0] < race.cap:
             before, due = post[:, 0].copy(), rng.choice([np.inf, n * y / 20])
-            money = kernel.leap(4 * n, Money(0.0, 0.0, due), own, run.state.arms, run.outcomes, rng)
+            money = around(jump, kernel.leap)(4 * n, Money(0.0, 0.0, due), own, run.state.arms, run.outcomes, rng)
             m = int(run.state.arms.n[0] - n)
             found.append((m, before, post[:, 0].copy(), float(race.cap), float(race.theta), money.spent < due,
                           run.outcomes.counts[0, :, 0].copy()))

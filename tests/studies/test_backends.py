@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
 from pins import my_index
-from reference import POLICIES, bits, small_study
+from reference import POLICIES, bits, proving, small_study
 
 import costbandits as cb
 from costbandits.studies import cluster
@@ -69,14 +69,18 @@ def test_the_number_of_workers_may_come_from_joblib(alone):
         assert bits(small_study(EVERYTHING), *FIELDS) == alone
 
 
-def test_processes(alone):
-    try:
-        with joblib.parallel_config(backend="loky", n_jobs=2):
-            assert elsewhere() and bits(small_study(EVERYTHING), *FIELDS) == alone
-            with pytest.raises(RuntimeError, match=r"policy 'm', replication \d, round 11: .*max_rounds = 10"):
-                small_study({"m": cb.MUCB()}, max_rounds=10)
-    finally:
-        get_reusable_executor().shutdown(wait=True)
+@pytest.fixture(scope="module")
+def processes():
+    """Two processes, the same for all tests that play in such: options of `joblib.parallel_config`."""
+    yield {"backend": "loky", "n_jobs": 2}
+    get_reusable_executor().shutdown(wait=True)
+
+
+def test_processes(alone, processes):
+    with joblib.parallel_config(**processes):
+        assert elsewhere() and bits(small_study(EVERYTHING), *FIELDS) == alone
+        with pytest.raises(RuntimeError, match=r"policy 'm', replication \d, round 11: .*max_rounds = 10"):
+            small_study({"m": cb.MUCB()}, max_rounds=10)
 
 
 SESSION = textwrap.dedent("""
@@ -111,7 +115,7 @@ SESSION = textwrap.dedent("""
     """)
 
 
-@pytest.mark.parametrize("backend", ["loky", "dask"])
+@pytest.mark.parametrize("backend", proving(["loky", "dask"], "dask"))
 def test_a_policy_typed_into_a_session_plays_in_other_processes(backend):
     """As in a notebook: the rule is a closure of __main__, known to no module."""
     if backend == "dask":
@@ -204,6 +208,7 @@ def test_a_worker_is_killed(client, tmp_path, monkeypatch):
     assert killed not in client.run(os.getpid).values()
 
 
+@pytest.mark.proof
 def test_a_worker_is_lost_for_good(lone_workers, tmp_path, monkeypatch):
     killed = lose_a_worker(tmp_path, monkeypatch)
     assert lone_workers.pop(killed).wait(30) == -signal.SIGKILL
@@ -234,6 +239,7 @@ def kill_any(runs, home):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.proof
 def test_a_task_that_kills_its_workers_ends_the_study(cluster_of_two, client, monkeypatch):
     """The last test of the cluster: it leaves no worker alive."""
     distributed = pytest.importorskip("distributed")
@@ -243,18 +249,15 @@ def test_a_task_that_kills_its_workers_ends_the_study(cluster_of_two, client, mo
         cb.simulate({"m": cb.MUCB()}, cb.instances.beta(3), cb.Budget(5), 20, reduce=reduce)
 
 
-def test_more_workers_than_tasks_and_what_cannot_be_sent_to_them(monkeypatch):
+def test_more_workers_than_tasks_and_what_cannot_be_sent_to_them(monkeypatch, processes):
     asked, lock, study = [], threading.Lock(), ({"m": cb.MUCB()}, cb.instances.beta(3), cb.Budget(5))
     parallel = joblib.Parallel
     monkeypatch.setattr(joblib, "Parallel", lambda n_jobs, **more: asked.append(n_jobs) or parallel(n_jobs, **more))
     for n_jobs in (1000, 2, -10**6):
         cb.simulate(*study, 3, n_jobs=n_jobs)
     assert asked == [3, 2, -1000]
-    try:
-        with joblib.parallel_config(backend="loky"), pytest.raises(ValueError, match=r"cannot pickle '_thread\.lock'"):
-            cb.simulate(*study, 3, n_jobs=2, reduce=lambda runs: (lock, {"spent": runs.spent})[1])
-    finally:
-        get_reusable_executor().shutdown(wait=True)
+    with joblib.parallel_config(**processes), pytest.raises(ValueError, match=r"cannot pickle '_thread\.lock'"):
+        cb.simulate(*study, 3, reduce=lambda runs: (lock, {"spent": runs.spent})[1])
 
 
 @pytest.mark.parametrize(("error", "said"), [(pickle.PicklingError("a lock"), "a lock"),

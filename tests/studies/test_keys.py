@@ -288,10 +288,10 @@ def test_flags_and_other_values_are_not():
         cb.BTS(1)
 
 
-EQUAL_LAWS = [(cb.Constant(1), cb.Constant(np.int8(1)), cb.Constant(1.0)), (cb.Bernoulli(1), cb.Bernoulli(np.float32(1))),
-        (cb.Beta(2, np.float64(3)), cb.Beta(2.0, 3)),
-        (cb.Discrete([0, 1], [0.5, 0.5]), cb.Discrete((0.0, 1), np.full(2, 0.5))),
-        (cb.TruncatedNormal(0, 1, -1, np.int64(1)), cb.TruncatedNormal(0.0, 1.0, -1.0, 1.0))]
+EQUAL_LAWS = [(cb.Constant(1), cb.Constant(np.int8(1)), cb.Constant(1.0)),
+              (cb.Bernoulli(1), cb.Bernoulli(np.float32(1))), (cb.Beta(2, np.float64(3)), cb.Beta(2.0, 3)),
+              (cb.Discrete([0, 1], [0.5, 0.5]), cb.Discrete((0.0, 1), np.full(2, 0.5))),
+              (cb.TruncatedNormal(0, 1, -1, np.int64(1)), cb.TruncatedNormal(0.0, 1.0, -1.0, 1.0))]
 
 
 @pytest.mark.parametrize("laws", EQUAL_LAWS, ids=lambda laws: type(laws[0]).__name__)
