@@ -271,7 +271,7 @@ SAME = [(cb.Budget(35), cb.Budget(35.0), cb.Budget(np.int64(35)), cb.Budget(np.f
         (cb.EpsilonGreedy(3, 1), cb.EpsilonGreedy(3.0, 1.0)), (cb.BudgetCB(ridge=1), cb.BudgetCB()),
         (cb.BudgetUCB(None, 1), cb.BudgetUCB()), (cb.CSETC(0, np.int16(4)), cb.CSETC(0.0, 4)),
         (cb.PDBwK(2), cb.PDBwK(np.float64(2))), (cb.SUAK(margin=7, width=np.int64(3)), cb.SUAK()),
-        (cb.BTS(np.True_), cb.BTS(True)), (cb.KLUCBSC(np.False_, 1), cb.KLUCBSC())]
+        (cb.KLUCBSC(False, 1), cb.KLUCBSC())]
 
 
 @pytest.mark.parametrize("values", SAME, ids=lambda values: type(values[0]).__name__)
@@ -284,6 +284,7 @@ def test_flags_and_other_values_are_not():
     others = [cb.BTS(True), cb.BTS(False), cb.Budget(35), cb.Budget(36), cb.HardBudget(35), cb.Horizon(35),
               cb.OnePhaseSkip(time_row=False), cb.OnePhaseSkip(), cb.KLUCBSC(True), cb.KLUCBSC(False)]
     assert len(set(map(digest, others))) == len(others)
+    assert digest(cb.BTS(np.True_)) == digest(cb.BTS(True)) and repr(cb.BTS(np.False_)) == "BTS(naive=False)"
     with pytest.raises(ValueError, match="must be True or False"):
         cb.BTS(1)
 
