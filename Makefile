@@ -123,9 +123,10 @@ new: $(READY)  ## lay out the chapter of another paper: make new PAPER=name TITL
 	@$(if $(and $(PAPER),$(TITLE)),,$(error It needs a name and a title: make new PAPER=name TITLE="what it asks"))
 	@$(COMPENDIUM) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
 
-bench: $(READY)  ## the benchmark table, and what a million replications would cost
+bench: $(READY)  ## the benchmark table, what a million replications would cost, and what `make all` last cost
 	@$(PY) benchmarks/speed.py
 	@$(PY) benchmarks/scaling.py
+	@$(PY) benchmarks/rebuild.py
 
 lock: writable  ## resolve requirements.in again into requirements.lock
 	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \

@@ -14,6 +14,7 @@ import argparse
 import base64
 import contextlib
 import fcntl
+import math
 import os
 import shutil
 import signal
@@ -27,8 +28,9 @@ from pathlib import Path
 from costbandits.checks import require
 from costbandits.studies.store import StoreError
 
-from . import cells, page, preparation, publication, settings
+from . import cells, page, preparation, publication, settings, times
 from .lab import quieten
+from .project import PUBLISHED
 from .terminal import Line, say, text_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,7 +59,8 @@ def run(job, among=()):
         output.mkdir()
         settings.find_fonts()
         work = with_papermill(job.source, executed, {**job.parameters, "output": str(output)})
-        notebook = Execution(work, scratch, job.source.parent).watched(line, job.cells)
+        execution = Execution(work, scratch, job.source.parent)
+        notebook = execution.watched(line, job.cells)
         line.show("writing HTML", topic="HTML")
         html.write_text(page.html(notebook, job), encoding="utf-8")
         line.show("publishing", topic="publication")
@@ -69,12 +72,15 @@ def run(job, among=()):
                 publication.publish(output, job.ledger, job.record, only=("ledger*.csv",))
             for path in (executed, html):
                 os.replace(path, job.home / path.name)
+            times.write(job.home, job.name, line.seconds(), execution.meter.spent)
         shutil.rmtree(scratch)
         line.clear()
     files = len(publication.manifest(job.folder)["files"])
     standin = "; a stand-in took the place of the advertisement data" * (job.parameters.get("ads_file") == "")
-    return (f"{job.name} ({job.profile}), done in {line.elapsed()}: {files} files in {relpath(job.folder)}, "
-            f"{len(changed)} of them new or changed; the notebook as {relpath(job.home / job.name)}.html{standin}")
+    cpu = sum(execution.meter.spent.values())
+    return (f"{job.name} ({job.profile}), done in {line.elapsed()} ({cpu:,.0f} seconds of CPU): "
+            f"{files} files in {relpath(job.folder)}, {len(changed)} of them new or changed; the notebook as "
+            f"{relpath(job.home / job.name)}.html{standin}")
 
 
 def _set_aside(output):
@@ -224,12 +230,24 @@ def _stamp(file, began):
     os.replace(part, file)
 
 
+def _say_how_long(job, options):
+    if options.done and job.profile == PUBLISHED:
+        home = Path(options.done).parent
+        left = times.due(list(options.among), home, home / "inputs" / job.profile)
+        seconds = times.ahead(Path(), [*{job.name, *left}])
+        if seconds is not None:
+            told = f"{len(left)} chapters are" if len(left) > 1 else "one chapter is"
+            say(f"{told} to be played: about {math.ceil(seconds / 60)} minutes on this machine, less if replications "
+                "are in the store", sys.stderr)
+
+
 def _obey(options):
     began = time.time_ns()
     if options.command == "run":
         job = preparation.prepare(".", options.notebook, options.profile, options.build)
         require(not options.among or job.name in options.among, "--among", options.among, f"must have {job.name!r}")
         settings.isolate(options.build)
+        _say_how_long(job, options)
         say(run(job, options.among), sys.stdout)
         if options.done:
             _stamp(Path(options.done), began)

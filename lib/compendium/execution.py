@@ -22,6 +22,7 @@ from papermill.exceptions import PapermillExecutionError, strip_color
 from costbandits.studies.progress import VARIABLE
 
 from .terminal import Watcher
+from .times import ELSE, Meter
 
 PULSE = 0.2       # seconds between two looks at the progress
 PATIENCE = 5.0    # seconds for what is left to do when the kernel has been killed
@@ -76,6 +77,7 @@ class Execution:
         self._work, self._log = work, scratch / "kernel.log"
         self.cell, self._result, self._error, self._ended = 0, None, None, threading.Event()
         self._reply = {}        # the kernel's, to the last cell
+        self.meter = None       # of the kernel, once it runs
         self.watcher = Watcher(scratch / "progress.jsonl")
         # The debugger's warning about frozen modules would be the only line of most logs.
         self._kernel = Kernel(cwd, self._log, {VARIABLE: str(self.watcher.path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
@@ -113,6 +115,7 @@ class Execution:
         try:
             while not self._ended.wait(PULSE):
                 study = self.watcher.line()
+                self._look()
                 cell = f"cell {self.cell} of {cells}" if self.cell else "the kernel starts"
                 line.show(" · ".join(filter(None, (cell, study))), topic=self.watcher.label)
         finally:
@@ -123,6 +126,13 @@ class Execution:
         if self._error is not None:
             raise self._explained()
         return self._result
+
+    def _look(self):
+        pid = getattr(getattr(self._kernel, "provisioner", None), "pid", None)
+        if self.meter is None and pid:
+            self.meter = Meter(pid)
+        if self.meter:
+            self.meter.look(self.watcher.running() or ELSE)
 
     def _explained(self):
         error = self._error

@@ -34,13 +34,18 @@ class Watcher:
         self._look()
         share = self.share()
         done, total = self.done.get(self.label, (0, 0))
-        parts = [f"{self.label} {done}/{total}"] if done < total else []
+        parts = [f"{self.label} {done}/{total}"] if self.running() else []
         # The share says nothing of a study that was not announced.
         if share and (done >= total or self.label in self.announced):
             parts.append(f"{math.floor(100 * share)}% of all")
             left = self.left()
             parts += [f"about {minutes(left)} left"] if left and share < 1 else []
         return " · ".join(parts)
+
+    def running(self):
+        """The label of the study that runs, or None."""
+        done, total = self.done.get(self.label, (0, 0))
+        return self.label if done < total else None
 
     def share(self):
         """Share of the announced work that is done, or None if nothing was announced."""
@@ -114,8 +119,11 @@ class Line:
                 self._place = _last_line_of(os.ttyname(self.stream.fileno()))
         return self._place is not None
 
+    def seconds(self):
+        return time.monotonic() - self.start
+
     def elapsed(self):
-        return minutes(time.monotonic() - self.start)
+        return minutes(self.seconds())
 
     def clear(self):
         """Take the line away, and let another run have its place."""
