@@ -94,14 +94,12 @@ def test_the_sum_of_what_was_paid_is_that_over_the_arms():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", [cb.UCB1(), cb.EpsilonGreedy(1, 0.1), cb.CommitOnce(0.2), cb.CSUCB(0.1)],
-                         ids=lambda policy: type(policy).__name__)
 @pytest.mark.parametrize("rounds", [2**53 - 1, 10**16 + 2, 3 * 10**17 + 12_345, 2**62])
-def test_beyond_whole_floats_each_sum_is_rounded_once(policy, rounds):
+def test_beyond_whole_floats_each_sum_is_rounded_once(rounds):
     """Pulls are exact; what they cost is as exact as a float is, and so exact up to 2**53 halves."""
     costs = (1.0, 0.5, 1.0)
     bandit = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.3), cb.Bernoulli(0.45)], list(map(cb.Constant, costs)))
-    runs = cb.simulate({"p": policy}, bandit, cb.Horizon(rounds), checkpoints=[0.01, 0.77, 1])
+    runs = cb.simulate({"p": cb.EpsilonGreedy(1, 0.1)}, bandit, cb.Horizon(rounds), checkpoints=[0.01, 0.77, 1])
     assert runs.rounds[0, 0, -1] == runs.pulls[0, 0, -1].sum() == rounds
     for pulls, spent in zip(runs.pulls[0, 0].tolist(), runs.spent[0, 0].tolist(), strict=True):
         paid = sum(Fraction(c) * n for c, n in zip(costs, pulls, strict=True))
@@ -109,9 +107,8 @@ def test_beyond_whole_floats_each_sum_is_rounded_once(policy, rounds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", [cb.EpsilonFirst(1e-15), cb.KUBE(), cb.KLUCB()],
-                         ids=lambda policy: type(policy).__name__)
-@pytest.mark.parametrize("total", [10**16 + 2, 2**62])
+@pytest.mark.parametrize(("policy", "total"), [(cb.EpsilonFirst(1e-15), 10**16 + 2), (cb.EpsilonFirst(1e-15), 2**62),
+                                               (cb.KUBE(), 10**16 + 2)])
 def test_a_hard_budget_beyond_whole_floats_is_kept(policy, total):
     bandit = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.3)], [cb.Constant(4.0), cb.Constant(6.0)])
     runs = cb.simulate({"p": policy}, bandit, cb.HardBudget(total), checkpoints=1)

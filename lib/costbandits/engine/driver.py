@@ -200,19 +200,18 @@ def note(state, record):
 
 
 @nb.njit(error_model="numpy")
-def sums(k, arms, outcomes):
-    """Reward and cost of a position, as sums.
+def large_sums(k, arms, outcomes):
+    """Reward and cost of a position, as sums where whole numbers are not exact any more.
 
-    Where whole numbers are not exact any more, a sum loses what is added to it one by one, up to the end of a leaf:
-    there they are those of all counts, which include the leaf, without what is left of the leaf.
+    There a sum loses what is added to it one by one, up to the end of a leaf. If outcomes are counted, it is that of
+    all counts, which include the leaf, without what is left of the leaf.
     """
-    reward, cost, row = arms.reward[k], arms.cost[k], outcomes.at[k]
-    if max(abs(reward), abs(cost)) >= WHOLE and is_counted(k, outcomes):
-        (reward, _), (cost, _), r, c = added_up(k, 0, outcomes), added_up(k, 1, outcomes), 0.0, 0.0
-        for i in range(row + arms.n[k], row + outcomes.filled[k]):
-            r, c = r + outcomes.pool[i, 0], c + outcomes.pool[i, 1]
-        reward, cost = reward - r, cost - c
-    return reward, cost
+    if not is_counted(k, outcomes):
+        return arms.reward[k], arms.cost[k]
+    (reward, _), (cost, _), r, c = added_up(k, 0, outcomes), added_up(k, 1, outcomes), 0.0, 0.0
+    for i in range(outcomes.at[k] + arms.n[k], outcomes.at[k] + outcomes.filled[k]):
+        r, c = r + outcomes.pool[i, 0], c + outcomes.pool[i, 1]
+    return reward - r, cost - c
 
 
 @nb.njit(error_model="numpy")
@@ -220,7 +219,9 @@ def add_up(state, outcomes=None):
     """Reward and spending as sums over arms, which are the same in whatever order the arms were pulled."""
     arms, reward, spent = state.arms, 0.0, 0.0
     for k in range(arms.n.size):        # one after the other: NumPy and Numba have other orders of their own
-        more, paid = (arms.reward[k], arms.cost[k]) if outcomes is None else sums(k, arms, outcomes)
+        more, paid = arms.reward[k], arms.cost[k]
+        if outcomes is not None and max(abs(more), abs(paid)) >= WHOLE:     # to hand over all arrays takes long
+            more, paid = large_sums(k, arms, outcomes)
         reward, spent = reward + more, spent + paid
     state.now.reward, state.now.spent = reward, spent
 
