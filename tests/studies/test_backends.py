@@ -15,6 +15,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from joblib._parallel_backends import ThreadingBackend
 from joblib.externals.loky import get_reusable_executor
 from pins import my_index
 from reference import POLICIES, bits, proving, small_study
@@ -53,15 +54,25 @@ def test_threads(alone, n_jobs):
     assert bits(small_study(EVERYTHING, n_jobs=n_jobs), *FIELDS) == alone
 
 
-def test_multiprocessing_returns_results_in_the_end_and_takes_typed_functions():
-    """Joblib's backend of this name has no generators, and pickles no lambda."""
+class Plain(ThreadingBackend):
+    """A backend that returns no results before the end, as joblib's "multiprocessing"."""
+
+    supports_return_generator = False
+
+
+joblib.register_parallel_backend("plain", Plain)
+
+
+@pytest.mark.parametrize("backend", ["plain", pytest.param("multiprocessing", marks=pytest.mark.proof)])
+def test_a_backend_without_generators_returns_results_in_the_end_and_takes_typed_functions(backend):
+    """Joblib's "multiprocessing" pickles no lambda, either."""
     def played(**more):
         return cb.simulate({"m": cb.MUCB()}, lambda rng: cb.instances.beta(3)(rng), lambda bandit: cb.Budget(5),
                            replications=6, **more)
 
     first = played()
-    with joblib.parallel_config("multiprocessing", n_jobs=2):
-        assert played() == first and elsewhere()
+    with joblib.parallel_config(backend, n_jobs=2):
+        assert played() == first and (backend == "plain" or elsewhere())
 
 
 def test_the_number_of_workers_may_come_from_joblib(alone):
