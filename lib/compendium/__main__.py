@@ -72,12 +72,12 @@ def run(job, among=()):
                 publication.publish(output, job.ledger, job.record, only=("ledger*.csv",))
             for path in (executed, html):
                 os.replace(path, job.home / path.name)
-            times.write(job.home, job.name, line.seconds(), execution.meter.spent)
+            times.write(job.home, job.name, line.seconds(), execution.spent())
         shutil.rmtree(scratch)
         line.clear()
     files = len(publication.manifest(job.folder)["files"])
     standin = "; a stand-in took the place of the advertisement data" * (job.parameters.get("ads_file") == "")
-    cpu = sum(execution.meter.spent.values())
+    cpu = sum(execution.spent().values())
     return (f"{job.name} ({job.profile}), done in {line.elapsed()} ({cpu:,.0f} seconds of CPU): "
             f"{files} files in {relpath(job.folder)}, {len(changed)} of them new or changed; the notebook as "
             f"{relpath(job.home / job.name)}.html{standin}")

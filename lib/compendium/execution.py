@@ -77,7 +77,7 @@ class Execution:
         self._work, self._log = work, scratch / "kernel.log"
         self.cell, self._result, self._error, self._ended = 0, None, None, threading.Event()
         self._reply = {}        # the kernel's, to the last cell
-        self.meter = None       # of the kernel, once it runs
+        self._meter = None      # of the kernel, once it runs
         self.watcher = Watcher(scratch / "progress.jsonl")
         # The debugger's warning about frozen modules would be the only line of most logs.
         self._kernel = Kernel(cwd, self._log, {VARIABLE: str(self.watcher.path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
@@ -129,10 +129,14 @@ class Execution:
 
     def _look(self):
         pid = getattr(getattr(self._kernel, "provisioner", None), "pid", None)
-        if self.meter is None and pid:
-            self.meter = Meter(pid)
-        if self.meter:
-            self.meter.look(self.watcher.running() or ELSE)
+        if self._meter is None and pid:
+            self._meter = Meter(pid)
+        if self._meter:
+            self._meter.look(self.watcher.running() or ELSE)
+
+    def spent(self):
+        """Seconds of CPU so far, by study."""
+        return dict(self._meter.spent) if self._meter else {}
 
     def _explained(self):
         error = self._error

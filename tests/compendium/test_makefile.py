@@ -24,7 +24,7 @@ ONE, TWO = (f"run {name} --profile paper --among one two --done build/{name}.don
 DEEP = "run two --profile deep --among two --done build/deep/two.done"
 COMPENDIUM, THOMPSON = "-m compendium.report", "-m pytest -v tests/policies/test_thompson.py"
 MODULE = '"""A module."""\n\n\ndef double(x):\n    """Twice x."""\n    return 2 * x    # exactly\n'
-BENCH = ["benchmarks/scaling.py", "benchmarks/speed.py"]
+BENCH = ["benchmarks/rebuild.py", "benchmarks/scaling.py", "benchmarks/speed.py"]
 
 
 def script(path, text):
@@ -283,8 +283,8 @@ DECIDES = {"lib/costbandits/a.py": ALL, "lib/costbandits/theory/a.py": ALL, "lib
            "params/paper/one.yaml": {"paper/one"}, "params/deep/two.yaml": {"deep/two"}, "README.md": set(),
            "tests/policies/test_thompson.py": {inputs.TEST}, "tests/reference.py": {inputs.TEST},
            **{f"lib/compendium/{name}": set() for name in (
-               "inputs.py", "lab.py", "new.py", "outcome.py", "paper.py", "report.py", "typography.py", "site/a.py",
-               "skeleton/a.py")}}
+               "inputs.py", "lab.py", "new.py", "outcome.py", "paper.py", "report.py", "times.py", "typography.py",
+               "site/a.py", "skeleton/a.py")}}
 
 
 def written(module):

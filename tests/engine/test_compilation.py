@@ -355,7 +355,7 @@ def test_each_component_of_the_name_of_a_kept_file_decides():
             patch.setattr(sys.implementation, "cache_tag", "cpython-1")
             if kept(module)[0] == name:
                 yield "version"
-        if stamp != module.content(square):
+        if stamp != f"sealed {module.content(square)}":
             yield "stamp"
 
     assert unnoticed(compilation, ["_keep"], unseen) == []

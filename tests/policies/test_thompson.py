@@ -333,7 +333,8 @@ def play_paths(loop, repeats, length, start, rng, game):
             for row in range(9):
                 own.posteriors[row, k] = start.posteriors[row, k]
         for last in range(1, length + 1):                  # so the kernel is left and entered at every pull
-            until = Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause)
+            until = Limits(last, limits.max_cost, limits.ceiling, limits.rate, limits.pause, limits.beat,
+                           limits.near)
             loop(own, rng, Game(outcomes, state, record, until))
             path *= K
             for k in range(K):
@@ -828,7 +829,7 @@ def test_without_kernels_every_arm_is_drawn_in_every_round():
     assert not np.array_equal(slow.pulls, quick.pulls)
 
 
-@pytest.mark.parametrize("wrong", [1, 0, "yes", None, np.True_])
+@pytest.mark.parametrize("wrong", [1, 0, "yes", None])
 def test_naive_is_true_or_false(wrong):
     with pytest.raises(ValueError, match=r"naive = .*: must be True or False"):
         cb.BTS(naive=wrong)

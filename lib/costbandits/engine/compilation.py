@@ -66,7 +66,8 @@ def _keep(made, holds_a_rule):
         # What was compiled for one rule alone is not kept: another process knows that rule by another name.
         cache._impl.check_cachable = lambda result: not any(
             isinstance(kind, nb.types.Dispatcher) for kind in result.signature.args) and checked(result)
-    cache.load_overload, cache.save_overload = _or_none(cache.load_overload), _or_none(cache.save_overload)
+    cache.load_overload = _or_none(cache.load_overload)
+    cache.save_overload = _or_none(cache.save_overload)
 
 
 def _or_none(method):

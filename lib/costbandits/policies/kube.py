@@ -76,6 +76,14 @@ def kube(t, spent, arms, told, p, memory, rng):
     return picks[i]
 
 
+class Filling(NamedTuple):
+    """Room for the arms' densities, and for a filling: which arms, in order, and how often each."""
+
+    density: np.ndarray
+    picks: np.ndarray
+    counts: np.ndarray
+
+
 @dataclass(frozen=True)
 class KUBE(_PerCost, NamedRule):
     """KUBE (Algorithm 1): an arm drawn from the density-ordered greedy filling of what is left of the budget.
@@ -96,9 +104,8 @@ class KUBE(_PerCost, NamedRule):
     def told(self, problem: Problem) -> KnownCosts:
         return KnownCosts(problem.cost_means.copy(), problem.budget + rounding(problem.budget))
 
-    def remember(self, problem: Problem) -> tuple:
-        """Room for the arms' densities, and for a filling: which arms, in order, and how often each."""
-        return np.zeros(problem.K), np.zeros(problem.K, np.int64), np.zeros(problem.K)
+    def remember(self, problem: Problem) -> Filling:
+        return Filling(np.zeros(problem.K), np.zeros(problem.K, np.int64), np.zeros(problem.K))
 
 
 @choose
