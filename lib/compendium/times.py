@@ -35,15 +35,16 @@ class Meter:
     """
 
     def __init__(self, pid: int):
-        self.spent, self._process, self._known, self._looked = Counter(), psutil.Process(pid), {}, 0.0
+        self.spent, self._pid, self._known, self._looked = Counter(), pid, {}, 0.0
 
     def look(self, doing: str, now: bool = False) -> None:
         """Put what was spent since the last look under `doing`; at most once a second, or `now`."""
         if not now and time.monotonic() - self._looked < SECOND:
             return
         self._looked = time.monotonic()
-        with contextlib.suppress(psutil.Error):
-            for process in (self._process, *self._process.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):     # it may end at any moment, and that is for others to tell
+            first = psutil.Process(self._pid)
+            for process in (first, *first.children(recursive=True)):
                 with contextlib.suppress(psutil.Error):
                     used, name = process.cpu_times(), (process.pid, process.create_time())
                     self.spent[doing] += used.user + used.system - self._known.get(name, 0.0)

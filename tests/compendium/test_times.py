@@ -27,7 +27,9 @@ def test_what_processes_spend_is_kept_by_what_they_do(monkeypatch):
         worker.stdin.close()
     assert set(meter.spent) == {"before", "a study"} and 0.4 < alone.spent["a worker"] <= meter.spent["a study"] < 10
     alone.look("nobody is left", now=True)
-    assert set(alone.spent) == {"a worker"}
+    late = times.Meter(worker.pid)
+    late.look("a process that has ended", now=True)
+    assert set(alone.spent) == {"a worker"} and not late.spent
 
 
 def test_the_table_tells_what_the_next_run_will_take(tmp_path, monkeypatch):
