@@ -1,4 +1,3 @@
-import contextlib
 import os
 import signal
 from pathlib import Path
@@ -41,7 +40,7 @@ def njit(*signature, **options):
     """`nb.njit` for the rules of tests, which are kept on disk; the library compiles a reader's rules anew."""
     def kept(function):
         made = nb.njit(*signature, **options)(function)
-        with contextlib.suppress(RuntimeError):     # of one that comes from no file
+        if Path(function.__code__.co_filename).exists():
             compilation.keep(made)
         return made
 
