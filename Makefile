@@ -1,10 +1,10 @@
 # The interface of the compendium; `make help` lists what it can do. Works with GNU make 3.81 (macOS) and later.
 
-# The chapters, in the order of the book.
+# The notebooks, in the order of the book; audit/kube is notebooks/audit/kube.ipynb.
 NOTEBOOKS := $(shell cat notebooks/chapters.txt)
 
 # Those whose claims are judged on more replications by `make deep`.
-STUDIES = $(filter $(patsubst params/deep/%.yaml,%,$(wildcard params/deep/*.yaml)),$(NOTEBOOKS))
+STUDIES = $(filter $(patsubst params/deep/%.yaml,%,$(wildcard params/deep/*.yaml params/deep/*/*.yaml)),$(NOTEBOOKS))
 
 # Everything that is made and not committed.
 BUILD = build
@@ -180,6 +180,9 @@ RUN = @$(COMPENDIUM) run $* --profile $(1) --among $(2) --done $@
 $(ALL): $(BUILD)/%.done: $(BUILD)/inputs/paper/% | $(READY)
 	$(call RUN,paper,$(NOTEBOOKS))
 
+# A paper's own notebook reads the tables of its audit.
+$(foreach audit,$(filter audit/%,$(NOTEBOOKS)),$(eval $(BUILD)/$(audit:audit/%=%).done: $(BUILD)/$(audit).done))
+
 $(QUICK): $(BUILD)/quick/%.done: $(BUILD)/inputs/quick/% | $(READY)
 	$(call RUN,quick,$(NOTEBOOKS))
 
@@ -196,7 +199,8 @@ $(BUILD)/deep/thompson.done: $(BUILD)/inputs/test_thompson | $(READY)
 # The report writes some of the files on which this stamp depends, so the stamp is touched after it.
 $(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py notebooks/chapters.txt \
   $(wildcard $(addprefix lib/compendium/,outcome.py paper.py typography.py) REPRODUCTION.md figures/ledger.csv \
-  figures/claims.json paper/paper.md benchmarks/BENCHMARKS.txt figures/*/manifest.json figures/deep/*/manifest.json)
+  figures/claims.json paper/paper.md benchmarks/BENCHMARKS.txt \
+  $(addsuffix /manifest.json,figures/* figures/audit/* figures/deep/* figures/deep/audit/*))
 	@$(PY) -m compendium.report
 	@touch $@
 

@@ -30,7 +30,7 @@ from costbandits.studies.store import StoreError
 
 from . import cells, page, preparation, publication, settings, times
 from .lab import quieten
-from .project import PUBLISHED
+from .project import PUBLISHED, notebooks
 from .terminal import Line, say, text_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -55,8 +55,10 @@ def run(job, among=()):
     with _scratch(job.home, job.name) as scratch, _told(job.name, f"Nothing is published; see {relpath(scratch)}"):
         if sum(publication.complete(folder) for folder in (job.folder, job.ledger) if folder):
             say(f"{job.name}: completed the publication of an earlier run, which was interrupted", sys.stderr)
-        output, executed, html = (scratch / name for name in ("output", f"{job.name}.ipynb", f"{job.name}.html"))
+        output, executed, html = (scratch / name for name in ("output", job.source.name, f"{job.source.stem}.html"))
         output.mkdir()
+        kept = job.home / job.name
+        kept.parent.mkdir(exist_ok=True)
         settings.find_fonts()
         work = with_papermill(job.source, executed, {**job.parameters, "output": str(output)})
         execution = Execution(work, scratch, job.source.parent)
@@ -71,7 +73,7 @@ def run(job, among=()):
             if job.ledger:
                 publication.publish(output, job.ledger, job.record, only=("ledger*.csv",))
             for path in (executed, html):
-                os.replace(path, job.home / path.name)
+                os.replace(path, kept.with_suffix(path.suffix))
             times.write(job.home, job.name, line.seconds(), execution.spent())
         shutil.rmtree(scratch)
         line.clear()
@@ -80,7 +82,7 @@ def run(job, among=()):
     cpu = sum(execution.spent().values())
     return (f"{job.name} ({job.profile}), done in {line.elapsed()} ({cpu:,.0f} seconds of CPU): "
             f"{files} files in {relpath(job.folder)}, {len(changed)} of them new or changed; the notebook as "
-            f"{relpath(job.home / job.name)}.html{standin}")
+            f"{relpath(kept)}.html{standin}")
 
 
 def _set_aside(output):
@@ -264,7 +266,7 @@ def _obey(options):
             shutil.rmtree(scratch)
         print(new.REMAINS.format(name=options.name))
         return
-    names = options.notebook or sorted(path.stem for path in Path("notebooks").glob("*.ipynb"))
+    names = options.notebook or notebooks(".")
     require(names, "notebooks", "none", "must be in notebooks/ of the current folder")
     for name in names:
         print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")

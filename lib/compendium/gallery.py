@@ -17,6 +17,7 @@ from costbandits.analysis import figures
 from costbandits.checks import require
 
 from . import preparation
+from .project import up
 from .publication import STANDIN
 
 
@@ -62,11 +63,11 @@ class Gallery:
 
     def __init__(self, notebook, output="", profile="", seed=0):
         if get_ipython() is not None:
-            preparation.check("..", notebook, get_ipython().user_ns)
+            preparation.check(up(notebook), notebook, get_ipython().user_ns)
         self.notebook, self.output = notebook, Path(output) if output else None
         self.origin = json.dumps({"notebook": notebook, "profile": profile, "seed": seed})
         # Where results at paper scale are: of this run if it files its own, else as committed.
-        self._published = self.output or Path("..") / "figures" / notebook
+        self._published = self.output or Path(up(notebook)) / "figures" / notebook
         self._story, self._brief, self._ahead = {"figures": {}, "findings": []}, None, {}
         if self.output:
             self.output.mkdir(parents=True, exist_ok=True)

@@ -79,7 +79,7 @@ def main(folder, *chapters):
         own = lines([Path("notebooks", f"{name}.ipynb"), Path("claims", f"{name}.yaml")])
         parts = [*common, *own]
         for profile in sorted(Path("params").glob(f"*/{name}.yaml")):
-            write(folder / profile.parent.name / name, [*parts, *lines([profile])])
+            write(folder / profile.parts[1] / name, [*parts, *lines([profile])])
     write(folder / TEST, [*lines([Path("tests/policies", f"{TEST}.py"), Path("tests/reference.py"), lock]),
                           *(line for line in library if line.split("/")[2] in TESTED)])
 

@@ -31,5 +31,5 @@ def quieten(notebook):
 
 def before_saving(model, path, **_):
     """A pre-save hook for Jupyter's contents manager: quieten the chapters, and leave other files alone."""
-    if model["type"] == "notebook" and PurePosixPath(path.lstrip("/")).parent.name == "notebooks":
+    if model["type"] == "notebook" and "notebooks" in PurePosixPath(path).parts[:-1]:
         quieten(model["content"])

@@ -11,7 +11,7 @@ from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
 from . import ledger, publication
-from .project import heading
+from .project import heading, paper_of
 from .typography import plain, typeset
 
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
@@ -94,6 +94,11 @@ def in_short(text, least=120):
     return f"**{bold}**{told.removeprefix(bold)}" if told.startswith(bold) else told
 
 
+def place(name):
+    """The place of a notebook's figures on the page of results."""
+    return f"results-{name.replace('/', '-')}"
+
+
 def title(root, name):
     """The first heading of a notebook, up to its colon."""
     return heading(root, name).partition(":")[0]
@@ -104,7 +109,7 @@ def totals(rows, claims, root, link):
     rows = rows[[not claims[id].ours for id in rows.id]]
     lines = [f"| chapter | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
     counts = []
-    for name, part in rows.groupby("notebook", sort=False):
+    for name, part in rows.groupby(rows.notebook.map(paper_of), sort=False):
         standings = ledger.summary(part, claims).standing
         counts.append([len(standings), *(int((standings == each).sum()) for each in STANDINGS)])
         lines.append(_line(f"[{plain(title(root, name))}]({link(name)})", counts[-1]))

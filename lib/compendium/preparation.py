@@ -18,7 +18,7 @@ from costbandits.studies.keys import RESULTS
 from costbandits.studies.store import Store
 
 from . import cells, publication
-from .project import DEEP, PUBLISHED
+from .project import DEEP, PUBLISHED, notebooks
 from .yaml12 import read_yaml
 
 FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets
@@ -112,8 +112,8 @@ def check(root, name, values):
 def read(root, name):
     """The notebook object of notebooks/<name>.ipynb."""
     import nbformat  # takes a second: not before the interrupts of the command are in place
-    known = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
-    require(name in known, "notebook", name, f"must be one of {known} (notebooks/*.ipynb)")
+    known = notebooks(root)
+    require(name in known, "notebook", name, f"must be one of {known} (notebooks/**/*.ipynb)")
     path = root / "notebooks" / f"{name}.ipynb"
     try:
         return nbformat.read(path, as_version=4)
@@ -123,7 +123,7 @@ def read(root, name):
 
 def _given(root, name, profile, defaults):
     """The parameters of the profile, each known to the notebook, of its default's type, and such as can be played."""
-    profiles = sorted(path.parent.name for path in (root / "params").glob(f"*/{name}.yaml"))
+    profiles = sorted(path.relative_to(root).parts[1] for path in (root / "params").glob(f"*/{name}.yaml"))
     require(profile in profiles, "profile", profile, f"must be one of {profiles} (params/*/{name}.yaml)")
     file = f"params/{profile}/{name}.yaml"
     given = read_yaml(root / file, file) or {}

@@ -1,4 +1,8 @@
-"""What the project is made of, and where each part is; a paper has the same name in all of these places."""
+"""What the project is made of, and where each part is.
+
+A notebook has the same name in all of these places: notebooks/<name>.ipynb, params/<profile>/<name>.yaml,
+claims/<name>.yaml, figures/<name>. A paper's audit is named after it: `audit/kube` is that of `kube`.
+"""
 
 import json
 from pathlib import Path
@@ -8,6 +12,7 @@ from costbandits.checks import require
 from . import ledger
 
 CHAPTERS = "notebooks/chapters.txt"     # the names of the notebooks, in the order of the book
+AUDIT = "audit/"       # before the name of a paper: its audit
 PUBLISHED = "paper"     # the profile whose figures, tables and ledger are committed
 DEEP = "deep"           # more replications of the same in the same store; its ledger is committed
 
@@ -15,6 +20,31 @@ DEEP = "deep"           # more replications of the same in the same store; its l
 def chapters(root):
     """The names of the notebooks in the order of the book."""
     return (Path(root) / CHAPTERS).read_text(encoding="utf-8").split()
+
+
+def notebooks(root):
+    """The names of all notebooks that are there, in alphabetical order."""
+    folder = Path(root) / "notebooks"
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.ipynb")
+                  if ".ipynb_checkpoints" not in path.parts)
+
+
+def paper_of(name):
+    """The paper that a notebook is about.
+
+    >>> paper_of("audit/kube"), paper_of("kube")
+    ('kube', 'kube')
+    """
+    return name.removeprefix(AUDIT)
+
+
+def up(name):
+    """The way from the folder of a notebook to that of the project.
+
+    >>> up("audit/kube"), up("kube")
+    ('../../', '../')
+    """
+    return "../" * (name.count("/") + 1)
 
 
 def heading(root, name):

@@ -21,7 +21,7 @@ from .terminal import minutes
 TABLE = Path("benchmarks", "REBUILD.md")
 ELSE = "everything else"
 SECOND = 1.0        # between two looks at the processes
-CHAPTER = re.compile(r"^\| \*\*(\w+)\*\* \| \| ([\d,]+) \| (\d+):(\d\d) \|$", re.M)
+CHAPTER = re.compile(r"^\| \*\*([\w/]+)\*\* \| \| ([\d,]+) \| (\d+):(\d\d) \|$", re.M)
 MACHINE = re.compile(r"([\d.]+) ms.*?(\d+) cores", re.S)
 
 

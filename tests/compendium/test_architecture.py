@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from compendium import project
+
 ROOT = Path(__file__).resolve().parents[2]
 LIB = ROOT / "lib"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
@@ -46,10 +48,10 @@ def sources():
     for path in sorted((*LIB.rglob("*.py"), *(ROOT / "benchmarks").glob("*.py"))):
         names = path.relative_to(LIB if path.is_relative_to(LIB) else ROOT).with_suffix("").parts
         yield list(names[:-1]), list(names), ast.parse(path.read_text())
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        cells = json.loads(path.read_text())["cells"]
+    for name in project.notebooks(ROOT):
+        cells = json.loads((ROOT / f"notebooks/{name}.ipynb").read_text())["cells"]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-        yield ["notebooks"], ["notebooks", path.stem], ast.parse(code)
+        yield ["notebooks"], ["notebooks", name], ast.parse(code)
 
 
 def imported():

@@ -622,13 +622,26 @@ def executed(tmp_path, monkeypatch):
     publication.publish(tmp_path / "old", tmp_path / "figures" / "toy", {})
 
     def watched(execution, line, cells):
-        (scratch,) = tmp_path.glob("build/stage/toy/run-*")
+        (scratch,) = tmp_path.glob("build/stage/**/toy/run-*")
         (scratch / "output" / "table0.csv").write_text("new")
         (scratch / "toy.ipynb").write_text((tmp_path / "notebooks/toy.ipynb").read_text())
         return nbformat.read(scratch / "toy.ipynb", as_version=4)
 
     monkeypatch.setattr("compendium.execution.Execution.watched", watched)
     return tmp_path
+
+
+def test_a_notebook_in_a_folder_has_its_own_places(executed):
+    for folder, file in (("notebooks", "toy.ipynb"), ("params/paper", "toy.yaml")):
+        (executed / folder / "audit").mkdir()
+        shutil.copy(executed / folder / file, executed / folder / "audit")
+    before = files(executed / "figures/toy")
+    assert command.main(("run", "audit/toy", "--profile", "paper")) == 0 and files(executed / "figures/toy") == before
+    assert publication.audit(executed / "figures/audit/toy") == []
+    made = {path.relative_to(executed / "build").as_posix() for path in executed.glob("build/audit/*")}
+    assert made == {"audit/toy.ipynb", "audit/toy.html", "audit/toy.times.json"}
+    with pytest.raises(ValueError, match=re.escape("['audit/toy', 'toy']")):
+        preparation.prepare(executed, "audit/to", "paper")
 
 
 @pytest.mark.parametrize("missing", page.PACKAGES)

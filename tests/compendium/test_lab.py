@@ -10,11 +10,11 @@ import pytest
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from nbconvert.exporters import get_exporter
 
-from compendium import lab
+from compendium import lab, project
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = "compendium.lab.before_saving"
-NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = project.notebooks(ROOT)
 OTHER = {"kernelspec": {"display_name": "Mine", "language": "python", "name": "mine"},
          "language_info": {"name": "python", "version": "3.99.0", "file_extension": ".py", "mimetype": "text/x-python",
                            "codemirror_mode": {"name": "ipython", "version": 3}},
@@ -43,8 +43,9 @@ def saved_by_lab(folder, path):
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_committed_notebook_that_is_saved_as_it_is_keeps_every_byte(tmp_path, name):
-    (tmp_path / "notebooks").mkdir()
-    path = Path(shutil.copy(ROOT / f"notebooks/{name}.ipynb", tmp_path / "notebooks"))
+    path = tmp_path / f"notebooks/{name}.ipynb"
+    path.parent.mkdir(parents=True)
+    shutil.copy(ROOT / f"notebooks/{name}.ipynb", path)
     before = path.read_bytes()
     assert saved_by_lab(tmp_path, f"notebooks/{name}.ipynb") == before
 

@@ -112,6 +112,16 @@ def test_all_runs_each_notebook_once_and_then_nothing(project):
     assert (status, asked(project)) == (0, []) and "p to date" in said
 
 
+def test_a_paper_is_played_after_its_audit(project):
+    for folder, suffix in (("notebooks", "ipynb"), ("params/quick", "yaml"), ("params/paper", "yaml")):
+        (project / folder / "audit").mkdir()
+        shutil.copy(project / f"{folder}/one.{suffix}", project / f"{folder}/audit/one.{suffix}")
+    status, said = make(project, "-n", "all", "PY=./py", notebooks="one two audit/one")
+    assert status == 0 and re.findall(r"build run (\S+)", said) == ["audit/one", "one", "two"]
+    change(project / "params/paper/audit/one.yaml")
+    assert "build run audit/one" in make(project, "-n", "build/one.done", "PY=./py", notebooks="one two audit/one")[1]
+
+
 def change(path, text="changed = 1\n"):
     """Put a line at the end of a file, which may be new."""
     path.parent.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from fontTools.ttLib import TTFont
 
-from compendium import mathematics, page
+from compendium import mathematics, page, project
 from compendium.mathematics import mathml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,9 +26,9 @@ def formulas(path):
             yield found[1] or found[2], found[1] is not None
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
-def test_every_formula_of_a_chapter_is_well_formed(path):
-    found = [mathml(*formula) for formula in formulas(path)]
+@pytest.mark.parametrize("name", project.notebooks(ROOT))
+def test_every_formula_of_a_notebook_is_well_formed(name):
+    found = [mathml(*formula) for formula in formulas(ROOT / f"notebooks/{name}.ipynb")]
     assert found
     for text in found:
         assert ElementTree.fromstring(XML + text).tag == "math"

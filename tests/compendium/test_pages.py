@@ -18,6 +18,7 @@ from compendium.cells import digest
 from compendium.site import chapters as pages_of_chapters
 from compendium.site import ledger as site_ledger
 from compendium.site import results
+from compendium.site.links import Links
 from costbandits.analysis.statistics import Interval
 
 inf = float("inf")
@@ -110,6 +111,31 @@ def table_of(text, begin):
     end = next((i for i in range(start, len(lines)) if not lines[i]), len(lines))
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[start:end]
             if not set(line) <= set("|-:")]
+
+
+def test_the_rows_of_an_audit_are_its_paper_s(book):
+    """They stand with those of the paper's chapter, and each leads to the notebook that has judged it."""
+    Path(project.CHAPTERS).write_text("alpha\nbeta\nmore\naudit/alpha\n")
+    for folder in ("notebooks", "claims"):
+        Path(folder, "audit").mkdir()
+    cells = [new_markdown_cell("# The audit: a title"), new_code_cell(CELL, id="cell-of-audit")]
+    nbformat.write(new_notebook(cells=cells), "notebooks/audit/alpha.ipynb")
+    Path("claims/audit/alpha.yaml").write_text(yaml.safe_dump({"A7": asked("p beats q", "Fig. 2")}))
+    filed("audit/alpha", [("A7", "few", "primary", (0.5, 0.4, 0.6), 1000)], "paper", "figures/audit/alpha")
+    rows, claims = made_book.collect(".")[0], project.claims(".")
+    assert rows.notebook.tolist()[-1] == "audit/alpha" and rows.id.tolist()[-1] == "A7"
+    told = table_of(outcome.totals(rows, claims, ".", lambda name: f"#{name}"), "| chapter")[1:]
+    assert told == [["[Alphas](#alpha)", *"621111"], ["[Betas](#beta)", *"210100"], ["all", *"831211"]]
+    report = made_book.report(rows, claims, ".")
+    assert report.count('<a id="alpha"></a>') == 1 and "[The audit](notebooks/audit/alpha.ipynb)" in report
+    found = site_ledger.Book(".", rows, claims)
+    assert found.names == ["alpha", "beta"] and found.page_of()["A7"] == "claims/alpha.md"
+    assert "| [cell](../notebooks/audit/alpha.ipynb#cell-id=cell-of-audit) |" in site_ledger.claims_page(found, "alpha")
+    (line,) = [line for line in site_ledger.page(found).splitlines() if "p beats q" in line]
+    assert re.findall('href="(.*?)"', line) == ["claims/alpha.html#A7",
+                                                "notebooks/audit/alpha.html#cell-id=cell-of-audit"]
+    shown = json.loads(pages_of_chapters.chapter(".", "audit/alpha", "build", Links(".", [], found.page_of())))
+    assert "<../../downloads/audit/alpha.ipynb>" in "".join(cell["source"] for cell in shown["cells"])
 
 
 def test_totals_tell_all_that_may_become_of_a_claim(book):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compendium import publication
+from compendium import project, publication
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 OLD = {"a.svg": "old a", "b.csv": "old b", "gone.csv": "old gone", "same.csv": "same"}
@@ -240,7 +240,7 @@ def test_a_folder_below_a_file_is_refused(house):
     assert (house / "file").read_text() == "x"
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FIGURES.glob("*/manifest.json")))
+@pytest.mark.parametrize("name", project.chapters(FIGURES.parent))
 def test_the_committed_manifest_tells_the_truth(name):
     folder = FIGURES / name
     assert publication.audit(folder) == []

@@ -1,7 +1,6 @@
 """A chapter as a page: the committed prose, with the outputs of `make all` where they are there."""
 
 import json
-import posixpath
 import re
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from .. import publication, sections
 from ..cells import cells as cells_of
 from ..cells import filed as filed_by
 from ..cells import folded
-from ..project import PUBLISHED
+from ..project import PUBLISHED, paper_of, up
 from ..typography import plain
 
 # JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
@@ -34,8 +33,8 @@ def chapter(root, name, build, links):
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     known = sections.numbers(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
-    pages = {id: f"{posixpath.relpath(page, 'notebooks')}#{id}" for id, page in links.claims.items()
-             if page == f"claims/{name}.md" and id != name}
+    page, paper = f"{up(name)}claims/{paper_of(name)}.md", paper_of(name)
+    pages = {id: f"{page}#{id}" for id, its in links.claims.items() if page.endswith(its) and id != paper}
 
     def prose(text):
         text = FOLDED.sub(r"\n\n\1", OPENED.sub(r"\1\n\n", text))
@@ -102,7 +101,7 @@ def _readable(table):
 
 def _figure(root, name, figure, alt, cell):
     """A published figure as SVG, with links to its data and to its cell."""
-    place = f"../figures/{name}/{figure}"
+    place = f"{up(name)}figures/{name}/{figure}"
     more = [f"[its data (CSV)]({place}.csv)"] * _file(root, name, figure, "csv").exists()
     more.append(f"[its cell](#cell-id={cell})")
     return (f'<a id="figure-{figure}"></a>\n\n![{plain(alt)}]({place}.svg)\n\n'
@@ -131,7 +130,7 @@ def _about(root, name, full):
     parts.append("So are, on this page, the outputs of checks; those of the committed notebook are from few runs."
                  if full else "Checks of the mathematics were executed with few runs.")
     parts.append(f"To play with it, run `make lab` and open `notebooks/{name}.ipynb`, or take "
-                 f"{{download}}`the notebook <../downloads/{name}.ipynb>`.")
+                 f"{{download}}`the notebook <{up(name)}downloads/{name}.ipynb>`.")
     return ":::{container} about-page\n" + " ".join(parts) + "\n:::"
 
 

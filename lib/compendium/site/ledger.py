@@ -6,8 +6,8 @@ from html import escape
 from pathlib import Path
 
 from .. import cells, ledger
-from ..outcome import region, title, value
-from ..project import chapters
+from ..outcome import place, region, title, value
+from ..project import chapters, paper_of
 from ..typography import plain, typeset
 
 COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
@@ -20,17 +20,18 @@ class Book:
 
     def __init__(self, root, rows, claims):
         self.root, self.rows, self.claims = Path(root), rows, claims
-        self.names = [name for name in chapters(root) if name in set(rows.notebook)]
+        self.papers = rows.notebook.map(paper_of)
+        self.names = [name for name in chapters(root) if name in set(self.papers)]
         summary = ledger.summary(rows, claims).set_index("id")
         self.verdicts, self.standings = summary.verdict, summary.standing
         self.titles = {name: title(root, name) for name in self.names}
         self._cells = {name: {cells.digest(cell["source"]): cell["id"] for cell in
-                              cells.cells(self.root / f"notebooks/{name}.ipynb")} for name in self.names}
+                              cells.cells(self.root / f"notebooks/{name}.ipynb")} for name in rows.notebook.unique()}
 
     def page_of(self):
         """Claim or chapter -> the page of its claims."""
         return {name: f"claims/{name}.md" for name in self.names} | {
-            id: f"claims/{row.notebook}.md" for id, row in self.rows.drop_duplicates("id").set_index("id").iterrows()}
+            id: f"claims/{name}.md" for id, name in zip(self.rows.id, self.papers, strict=True)}
 
     def cell(self, row):
         """The part of a page's address that leads to the cell that judged a row; "" if it is there no more."""
@@ -88,19 +89,19 @@ stands, too: it takes all cases together. The same rows as a file: [figures/ledg
 
 def _line(book, row):
     """One row of the ledger in HTML; filters read the attributes."""
-    claim, figure = book.claims[row.id], book.figure(row)
+    claim, figure, paper = book.claims[row.id], book.figure(row), book.titles[paper_of(row.notebook)]
     links = [f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>']
     links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
     kind = "ours" if claim.ours else "the paper's"
     texts = "".join([
-        _cell(escape(book.titles[row.notebook])),
-        _cell(f'<a href="claims/{row.notebook}.html#{row.id}">{row.id}</a>'),
+        _cell(escape(paper)),
+        _cell(f'<a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a>'),
         _cell(row.verdict, f"v-{row.verdict.split()[0]}"),
         *(_cell(escape(typeset(text))) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
         _cell(escape(value(row)), "number", row.estimate), _cell(region(*claim.region), "number", claim.region[0]),
         _cell(f"{row.replications:,}", "number", row.replications),
         *map(_cell, (escape(row.deep), " ".join(links), escape(typeset(row.note))))])
-    return (f'<tr data-paper="{escape(book.titles[row.notebook])}" data-verdict="{row.verdict}" '
+    return (f'<tr data-paper="{escape(paper)}" data-verdict="{row.verdict}" '
             f'data-reading="{"primary" if row.reading == "primary" else "other"}" '
             f'data-claim="{kind}">{texts}</tr>')
 
@@ -114,10 +115,11 @@ def _cell(text, kind="", number=None):
 
 def claims_page(book, name):
     """All claims of a paper: what is asked, how it is judged, what came out."""
-    part = book.rows[book.rows.notebook == name]
-    parts = [f'<a id="{name}"></a>\n\n# Claims: {book.titles[name]}\n\n'
-             f"[The chapter](../notebooks/{name}.ipynb) · "
-             f"[figures and data](../results.md#results-{name}) · [the file](../claims/{name}.yaml)\n",
+    part = book.rows[book.papers == name]
+    parts = [f'<a id="{name}"></a>\n\n# Claims: {book.titles[name]}\n',
+             *(f"[The {'chapter' if each == name else 'audit'}](../notebooks/{each}.ipynb) · "
+               f"[figures and data](../results.md#{place(each)}) · [the file](../claims/{each}.yaml)\n"
+               for each in part.notebook.unique()),
              "| claim | what it says | verdict |\n|---|---|---|",
              *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |"
                for id in part.id.unique()), ""]
@@ -163,7 +165,7 @@ exact counterexample, or a second implementation that shares no code with the fi
 reading of the paper is not on this page; [the ledger](ledger.md) has it.
 """]
     for name in book.names:
-        rows = book.rows[(book.rows.notebook == name)]
+        rows = book.rows[book.papers == name]
         ids = [id for id in rows.id.unique()
                if book.standings[id] == ledger.CONTRADICTED and not book.claims[id].ours]
         parts.append(f"## {book.titles[name]}: {len(ids) or 'no'} claim{'s' * (len(ids) != 1)}\n")
@@ -176,5 +178,5 @@ def _failure(book, id, rows):
     claim, failing = book.claims[id], rows[(rows.verdict == ledger.CONTRADICTED) & (rows.reading == "primary")]
     cases = "; ".join(f"{plain(row.case)}: {plain(value(row))} [↗](notebooks/{row.notebook}.ipynb{book.cell(row)})"
                       for row in failing.itertuples())
-    return (f"| [{id}](claims/{failing.notebook.iloc[0]}.md#{id}) | {plain(claim.claim)} ({plain(claim.place)}) | "
+    return (f"| [{id}]({book.page_of()[id]}#{id}) | {plain(claim.claim)} ({plain(claim.place)}) | "
             f"{plain(claim.statistic)}: not in {region(*claim.region)}; {cases} | {second_check(claim)} |")

@@ -4,6 +4,8 @@ import posixpath
 import re
 from pathlib import Path
 
+from .. import outcome
+
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 
@@ -49,9 +51,9 @@ class Links:
             return path.removeprefix("book/")
         folder = self.root / path
         if folder.is_dir():
-            parent, _, name = path.rpartition("/")
+            top, _, name = path.partition("/")
             return {"figures": "results.md", "claims": "ledger.md"}.get(path) or (
-                f"results.md#results-{name}" if parent == "figures" else None)
+                f"results.md#{outcome.place(name)}" if top == "figures" else None)
         if folder.is_file() and folder.suffix != ".py":
             self.files.add(path)
             return path

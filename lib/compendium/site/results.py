@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..outcome import SHOWN, STANDINGS, in_full, story, title
+from ..outcome import SHOWN, STANDINGS, in_full, place, story, title
 from ..project import chapters
 from ..typography import plain
 
@@ -28,7 +28,7 @@ def gallery(root):
     parts = []
     for name in chapters(root):
         figures, found = story(root, name)
-        parts.append(f'<a id="results-{name}"></a>\n\n### {title(root, name)}\n\n'
+        parts.append(f'<a id="{place(name)}"></a>\n\n### {title(root, name)}\n\n'
                      f"[Read the chapter](notebooks/{name}.ipynb).\n")
         section = rf" ([section \1](notebooks/{name}.ipynb#section-\1))"
         parts += [f"- {SHOWN.sub(section, in_full(text))}" for text in found]

@@ -94,7 +94,7 @@ def _copies(root, names, linked):
     copies |= {f"downloads/{name}.ipynb": root / f"notebooks/{name}.ipynb" for name in names}
     copies |= {path.relative_to(root).as_posix(): path for name in names
                for path in (root / "figures" / name).glob("*.*") if path.suffix in (".svg", ".csv")}
-    copies |= {path.relative_to(root).as_posix(): path for path in (root / "claims").glob("*.yaml")}
+    copies |= {path.relative_to(root).as_posix(): path for path in (root / "claims").rglob("*.yaml")}
     return copies
 
 
