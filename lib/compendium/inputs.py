@@ -76,7 +76,8 @@ def main(folder, *chapters):
     common = [*library, *lines([lock, *sorted(Path("data").glob("*.csv"))]),
               f"data of ads: {os.environ.get('COSTBANDITS_ADS') or 'in data, if there'}\n"]
     for name in chapters:
-        own = lines([Path("notebooks", f"{name}.ipynb"), Path("claims", f"{name}.yaml")])
+        claims = {Path("claims", f"{each}.yaml") for each in (name, name.removeprefix("audit/"))}
+        own = lines([Path("notebooks", f"{name}.ipynb"), *sorted(claims)])
         parts = [*common, *own]
         for profile in sorted(Path("params").glob(f"*/{name}.yaml")):
             write(folder / profile.parts[1] / name, [*parts, *lines([profile])])

@@ -18,7 +18,7 @@ from costbandits.studies.keys import RESULTS
 from costbandits.studies.store import Store
 
 from . import cells, publication
-from .project import DEEP, PUBLISHED, notebooks
+from .project import DEEP, PUBLISHED, claims_file, notebooks
 from .yaml12 import read_yaml
 
 FROM_RUN = ("output", "store", "ads_file")    # parameters that no profile sets
@@ -69,9 +69,9 @@ def prepare(root, name, profile, build="build"):
         places["ads_file"] = _ads(root) if profile in (PUBLISHED, DEEP) else ""
         chosen["ads_file"] = _digest(places["ads_file"])
     source = root / "notebooks" / f"{name}.ipynb"
-    claims = root / "claims" / f"{name}.yaml"
+    claims = claims_file(root, name)
     # Digests of the code that decides the results; not of prose and outputs, nor of where anything is.
-    code = {"notebook": cells.notebook(source), "claims": _digest(claims) if claims.exists() else ""}
+    code = {"notebook": cells.notebook(source), "claims": _digest(root / claims) if claims else ""}
     versions = {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in PACKAGES}}
     record = {"notebook": name, "profile": profile, "parameters": chosen, "results": RESULTS, "code": code,
               "versions": versions}

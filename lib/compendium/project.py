@@ -1,7 +1,7 @@
 """What the project is made of, and where each part is.
 
 A notebook has the same name in all of these places: notebooks/<name>.ipynb, params/<profile>/<name>.yaml,
-claims/<name>.yaml, figures/<name>. A paper's audit is named after it: `audit/kube` is that of `kube`.
+figures/<name>. A paper's audit is named after it: `audit/kube` is that of `kube`, and judges claims/kube.yaml.
 """
 
 import json
@@ -53,6 +53,21 @@ def heading(root, name):
     return "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ")
 
 
+def claims_file(root, name):
+    """The file, below the project's folder, of the claims that a notebook judges; None if it judges none.
+
+    A paper's claims, claims/<paper>.yaml, are judged by its audit, if it has one, else by its own notebook. While both
+    judge, claims/audit/<paper>.yaml has those of the audit.
+    """
+    root, paper = Path(root), paper_of(name)
+    file, apart = f"claims/{paper}.yaml", f"claims/{AUDIT}{paper}.yaml"
+    if (root / apart).exists():
+        file = file if name == paper else apart
+    elif name == paper and (root / f"notebooks/{AUDIT}{paper}.ipynb").exists():
+        return None
+    return file if (root / file).exists() else None
+
+
 def claims(root, name=None):
     """The claims of a notebook's paper, or of all; a dict id -> Claim, empty if there are none.
 
@@ -60,8 +75,8 @@ def claims(root, name=None):
     """
     found, owner = {}, {}
     for each in chapters(root) if name is None else [name]:
-        path = Path(root) / "claims" / f"{each}.yaml"
-        for id, claim in ledger.load(path).items() if path.exists() else ():
-            require(id not in found, f"claims/{each}.yaml, claim", id, f"must be of one paper; {owner.get(id)} has it")
-            found[id], owner[id] = claim, f"claims/{each}.yaml"
+        file = claims_file(root, each)
+        for id, claim in ledger.load(Path(root, file)).items() if file else ():
+            require(id not in found, f"{file}, claim", id, f"must be of one paper; {owner.get(id)} has it")
+            found[id], owner[id] = claim, file
     return found

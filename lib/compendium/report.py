@@ -22,7 +22,7 @@ from costbandits.studies.keys import RESULTS
 
 from . import cells, ledger, paper, publication, settings
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
-from .project import DEEP, chapters, heading, paper_of
+from .project import DEEP, chapters, claims_file, heading, paper_of
 from .project import claims as claims_of
 from .terminal import text_of
 from .typography import plain
@@ -168,7 +168,7 @@ def report(rows, claims, root):
         ours = [line for line in lines if claims[line.id].ours]
         parts += [f'<a id="{name}"></a>\n\n## {heading(root, name)}\n',
                   *(f"[The {'chapter' if each == name else 'audit'}](notebooks/{each}.ipynb) · "
-                    f"[the claims in full]({CLAIMS}/{each}.yaml) · [all rows](figures/{each}/ledger.csv)\n"
+                    f"[the claims in full]({claims_file(root, each)}) · [all rows](figures/{each}/ledger.csv)\n"
                     for each in part.notebook.unique()),
                   *_table("what the paper says", [line for line in lines if line not in ours], claims, part),
                   *_table("a question of ours", ours, claims, part)]
@@ -208,7 +208,7 @@ def _test(where):
 
 def results(rows, claims, root):
     """What the README says of results: totals, findings, three figures, and which policy for which problem."""
-    names, ours = list(rows.notebook.map(paper_of).unique()), sum(claims[id].ours for id in rows.id.unique())
+    names, ours = list(rows.notebook.unique()), sum(claims[id].ours for id in rows.id.unique())
     asked = f" and {ours} question{'s' * (ours != 1)} of our own" * bool(ours)
     changed = looked_at(rows, claims)
     later = (f"For {changed} of the claims something was changed or added after a first look; the `history` of each "

@@ -311,9 +311,9 @@ def test_wrong_profiles_are_noticed(quick, paper):
 
 # What a reader finds in the chapter of a paper.
 
-# A chapter is held to it once its results are published, and not while it is being written.
+# A chapter is held to it once its results are published, and not while it is being written. Lessons: test_lessons.py
 PAPERS = [name for name in project.chapters(ROOT) if not name.startswith(project.AUDIT)
-          and (ROOT / f"claims/{name}.yaml").exists() and (ROOT / f"figures/{name}/manifest.json").exists()]
+          and project.claims_file(ROOT, name) and (ROOT / f"figures/{name}/manifest.json").exists()]
 PARTS = ["In brief", "1. The problem", "2. The policies", "3. The theory", "4. The experiments",
          "5. What the paper leaves open", "6. The ledger", "7. Your turn"]
 

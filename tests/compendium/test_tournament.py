@@ -77,7 +77,7 @@ def test_one_number_of_replications_for_all_families(tables):
 
 
 def test_the_two_instances_of_an_anytime_budget_are_those_of_their_paper():
-    ours, theirs = (ast.literal_eval(definitions(name)["means"][0]) for name in ("tournament", "suak"))
+    ours, theirs = (ast.literal_eval(definitions(name)["means"][0]) for name in ("tournament", "audit/suak"))
     assert [np.shape(sides) for sides in ours.values()] == [(2, 3), (2, 8)]
     assert list(ours.values()) == list(theirs.values())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import cells, ledger
 from ..outcome import place, region, title, value
-from ..project import chapters, paper_of
+from ..project import chapters, claims_file, paper_of
 from ..typography import plain, typeset
 
 COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
@@ -118,7 +118,7 @@ def claims_page(book, name):
     part = book.rows[book.papers == name]
     parts = [f'<a id="{name}"></a>\n\n# Claims: {book.titles[name]}\n',
              *(f"[The {'chapter' if each == name else 'audit'}](../notebooks/{each}.ipynb) · "
-               f"[figures and data](../results.md#{place(each)}) · [the file](../claims/{each}.yaml)\n"
+               f"[figures and data](../results.md#{place(each)}) · [the file](../{claims_file(book.root, each)})\n"
                for each in part.notebook.unique()),
              "| claim | what it says | verdict |\n|---|---|---|",
              *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |"

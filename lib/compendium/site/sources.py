@@ -8,7 +8,7 @@ from pathlib import Path
 from costbandits.checks import require
 
 from .. import mathematics, outcome, report
-from ..project import chapters
+from ..project import chapters, paper_of
 from ..project import claims as claims_of
 from . import api, ledger, results
 from .architecture import with_picture
@@ -57,12 +57,14 @@ def lay_out(root, build):
 
 def _filled(text, book):
     """A page of book/ with what is generated in the place of its marks, such as `<!-- findings -->`."""
-    parts = {"findings": lambda: outcome.findings(book.root, book.names),
+    names = chapters(book.root)
+    parts = {"findings": lambda: outcome.findings(book.root, list(book.rows.notebook.unique())),
              "totals": lambda: outcome.totals(book.rows, book.claims, book.root, lambda name: f"claims/{name}.md"),
              "choices": lambda: outcome.choices(book.root), "glance": lambda: results.glance(book),
              "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
-             "chapters": lambda: "\n".join(f"notebooks/{name}" for name in chapters(book.root)),
-             "questions": lambda: "\n".join(f"questions/{name}" for name in chapters(book.root)
+             "chapters": lambda: "\n".join(f"notebooks/{name}" for name in names if name == paper_of(name)),
+             "audits": lambda: "\n".join(f"notebooks/{name}" for name in names if name != paper_of(name)),
+             "questions": lambda: "\n".join(f"questions/{name}" for name in names
                                             if (book.root / f"book/questions/{name}.md").exists()),
              "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
              "rooms": lambda: "\n".join(f"api/{room}" for room in (*api.ROOMS, "compendium")),

@@ -1,0 +1,97 @@
+"""What a lesson is held to: short, one thread, no ledger in the text, each exercise solved; and what its audit has."""
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from compendium import project
+
+ROOT = Path(__file__).resolve().parents[2]
+CLAIMS = {name: project.claims_file(ROOT, name) for name in project.chapters(ROOT)}
+LESSONS = [name for name, file in CLAIMS.items()
+           if file is None and CLAIMS.get(project.AUDIT + name) == f"claims/{name}.yaml"]
+PER_LESSON = pytest.mark.parametrize("name", LESSONS)
+
+
+def cells_of(name, kind):
+    cells = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4).cells
+    return [cell for cell in cells if cell.cell_type == kind]
+
+
+def text_of(name):
+    return "\n\n".join(cell.source for cell in cells_of(name, "markdown"))
+
+
+def sections_of(name):
+    return re.split(r"^## ", text_of(name), flags=re.MULTILINE)[1:]
+
+
+@PER_LESSON
+def test_a_lesson_is_short(name):
+    code, words = cells_of(name, "code"), len(text_of(name).split())
+    assert 4500 <= words <= 5500 and len(code) <= 25 and len(code) + len(cells_of(name, "markdown")) <= 60
+    assert max(cell.source.count("\n") + 1 for cell in code) <= 12
+    assert all(100 <= len(section.split()) <= 900 for section in sections_of(name))
+
+
+@PER_LESSON
+def test_no_verdict_and_no_label_of_a_claim_stands_in_a_lesson(name):
+    shown = text_of(name) + "".join(cell.source for cell in cells_of(name, "code"))
+    assert re.findall(r"\b(?:" + "|".join(project.claims(ROOT, project.AUDIT + name)) + r")\b", shown) == []
+    assert re.findall(r"contradicted|undecided|primary reading", shown) == []
+
+
+@PER_LESSON
+def test_a_lesson_begins_with_its_scene_and_not_with_its_parameters(name):
+    cells = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4).cells
+    assert [cell.cell_type for cell in cells[:3]] == ["markdown", "code", "markdown"]
+    assert "parameters" not in cells[1].metadata.tags and cells[2].source.startswith("## 1. ")
+
+
+@PER_LESSON
+def test_lesson_and_audit_lead_to_each_other(name):
+    audit, sections = f"](audit/{name}.ipynb", sections_of(name)
+    assert all(section.count(audit) <= 1 for section in sections[:-1]) and sum(audit in each for each in sections) >= 3
+    assert f"](../{name}.ipynb" in text_of(f"audit/{name}")
+    there = set(re.findall(r"^#{2,5} (\d+(?:\.\d+)*)", text_of(f"audit/{name}"), re.MULTILINE))
+    named = re.findall(r"\[sections? ([^\]]+)\]\(audit/", text_of(name))
+    assert {number for each in named for number in re.findall(r"\d+(?:\.\d+)*", each)} <= there
+
+
+@PER_LESSON
+def test_figures_are_numbered_and_say_what_to_see(name):
+    told = re.findall(r"^\*\*Figure (\d)[^*]*\*\* \*(.+?)\*$", text_of(name), re.MULTILINE)
+    assert [int(number) for number, _ in told] == list(range(1, len(told) + 1)) and 5 <= len(told) <= 8
+    assert all(len(caption.split()) >= 15 for _, caption in told)
+
+
+@PER_LESSON
+def test_exercises_have_solutions_and_hypotheses_are_dropped(name):
+    parts = re.split(r"^\*\*Exercise (\d+)\*\* ", text_of(name), flags=re.MULTILINE)
+    numbers, bodies = parts[1::2], parts[2::2]
+    assert [int(n) for n in numbers] == list(range(1, len(numbers) + 1)) and 8 <= len(numbers) <= 10
+    assert all(re.match(r"\(★{1,3}, [\w, ]+\)\. ", body) and "<details><summary>" in body for body in bodies)
+    assert text_of(name).count("> **What if") >= 4
+
+
+@PER_LESSON
+def test_what_both_define_is_the_same(name):
+    """A function that a lesson shares with its audit, say a policy of ours, is typed in both."""
+    def functions(notebook):
+        # Magics and lines that end in the middle are no Python of their own: cells are parsed one by one.
+        trees = [ast.parse(cell.source) for cell in cells_of(notebook, "code")]
+        return {node.name: ast.unparse(node) for tree in trees for node in tree.body
+                if isinstance(node, ast.FunctionDef) and node.decorator_list}
+
+    ours, theirs = functions(name), functions(f"audit/{name}")
+    assert {each: ours[each] for each in ours.keys() & theirs} == {each: theirs[each] for each in ours.keys() & theirs}
+    assert name != "suak" or "never_asks" in ours.keys() & theirs
+
+
+@PER_LESSON
+def test_ten_questions_on_a_lesson_have_answers(name):
+    text = (ROOT / f"book/questions/{name}.md").read_text(encoding="utf-8")
+    assert text.count("<details>") == text.count("</details>") == 10
