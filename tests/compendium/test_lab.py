@@ -85,5 +85,5 @@ def test_a_slider_is_saved_without_what_only_its_kernel_can_move():
 
 def test_the_first_page_leads_to_every_notebook():
     page = (ROOT / "notebooks/README.md").read_text()
-    assert sorted(re.findall(r"\]\((\w+)\.ipynb\)", page)) == NOTEBOOKS
+    assert sorted(re.findall(r"\]\(([\w/]+)\.ipynb\)", page)) == NOTEBOOKS
     assert "default_url=/lab/tree/notebooks/README.md" in (ROOT / "Makefile").read_text()

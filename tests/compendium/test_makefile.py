@@ -41,7 +41,8 @@ def project(tmp_path):
     for name in ("lib/costbandits/a.py", "lib/costbandits/engine/c.py", "lib/costbandits/policies/b.py",
                  "lib/compendium/report.py", "tests/policies/test_thompson.py", "tests/reference.py", "claims/one.yaml",
                  "params/quick/one.yaml", "params/quick/two.yaml", "params/paper/one.yaml", "params/paper/two.yaml",
-                 "params/deep/two.yaml", "requirements.in", "requirements.lock", "README.md"):
+                 "params/deep/two.yaml", "params/quick/audit/one.yaml", "params/paper/audit/one.yaml",
+                 "requirements.in", "requirements.lock", "README.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
         os.utime(folder / name, (1e9, 1e9))
@@ -113,9 +114,8 @@ def test_all_runs_each_notebook_once_and_then_nothing(project):
 
 
 def test_a_paper_is_played_after_its_audit(project):
-    for folder, suffix in (("notebooks", "ipynb"), ("params/quick", "yaml"), ("params/paper", "yaml")):
-        (project / folder / "audit").mkdir()
-        shutil.copy(project / f"{folder}/one.{suffix}", project / f"{folder}/audit/one.{suffix}")
+    (project / "notebooks/audit").mkdir()
+    shutil.copy(project / "notebooks/one.ipynb", project / "notebooks/audit/one.ipynb")
     status, said = make(project, "-n", "all", "PY=./py", notebooks="one two audit/one")
     assert status == 0 and re.findall(r"build run (\S+)", said) == ["audit/one", "one", "two"]
     change(project / "params/paper/audit/one.yaml")
@@ -282,14 +282,15 @@ def test_the_long_test_follows_files_that_are_there(tmp_path):
 
 
 # For make: what is written anew when a file changes, or comes, of the chapters in the profiles that they have.
-PROFILES = {"one": ("quick", "paper"), "two": ("quick", "paper", "deep")}
+PROFILES = {"one": ("quick", "paper"), "two": ("quick", "paper", "deep"), "audit/one": ("quick", "paper")}
 ALL = {f"{profile}/{name}" for name, profiles in PROFILES.items() for profile in profiles}
-ONES = {"quick/one", "paper/one"}
+ONES, ITS_AUDIT = {"quick/one", "paper/one"}, {"quick/audit/one", "paper/audit/one"}
 DECIDES = {"lib/costbandits/a.py": ALL, "lib/costbandits/theory/a.py": ALL, "lib/compendium/page.py": ALL,
            **{f"lib/costbandits/{room}/b.py": ALL | {inputs.TEST} for room in (
                "environments", "engine", "policies", "studies")},
            "requirements.lock": ALL | {inputs.TEST}, "data/a.csv": ALL, "data/a.txt": set(),
-           "notebooks/one.ipynb": ONES, "claims/one.yaml": ONES, "claims/other.yaml": set(),
+           "notebooks/one.ipynb": ONES, "claims/one.yaml": ONES | ITS_AUDIT, "claims/other.yaml": set(),
+           "notebooks/audit/one.ipynb": ITS_AUDIT, "claims/audit/one.yaml": ITS_AUDIT,
            "params/paper/one.yaml": {"paper/one"}, "params/deep/two.yaml": {"deep/two"}, "README.md": set(),
            "tests/policies/test_thompson.py": {inputs.TEST}, "tests/reference.py": {inputs.TEST},
            **{f"lib/compendium/{name}": set() for name in (
