@@ -11,17 +11,18 @@ from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+from numba import types as T
 
-from ..engine.compilation import keep
-from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, one, step, unless_typed
+from ..engine.compilation import compiled_for, keep, ready
+from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, nothing, one, step, unless_typed
 from ..engine.numerics import SLACK
-from ..engine.plain import index_at
+from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
-from ..engine.state import Arm, new_record
+from ..engine.state import GAME, Arm, new_record
 from ..engine.trees import LEAF, block, is_counted, read_on, settle, skip, total
 from ..policies.base import IndexRule, Problem
 from . import kernel
-from .lower import lower_for, no_lower
+from .lower import BOUND, lower_for, no_lower
 from .search import lazy_argmax, new_search
 
 SHORTEST = 4        # a block of fewer pulls is not worth a try
@@ -39,6 +40,17 @@ class Lazy(NamedTuple):
     tree: np.ndarray
     rivals: np.ndarray
     local: np.record
+
+
+LAZY = nb.typeof(Lazy(np.zeros(1), np.zeros(1), *new_search(1), new_record(LOCAL)))
+
+
+class Bounded(NamedTuple):
+    """An index, its lower bound over a block of pulls, and what they are searched and tried by."""
+
+    index: Callable
+    lower: Callable
+    lazy: Lazy
 
 
 @nb.njit(error_model="numpy")
@@ -89,48 +101,53 @@ def try_leaf(lower, arm, m, t, money, own, arms, outcomes):
     return money
 
 
-@functools.lru_cache(256)
-def by_blocks(index: Callable, lower: Callable) -> Callable:
-    """The loop around an index and its lower bound; own: `Lazy`.
+@step
+def choose(t, money, own, arms, limits, rng):
+    """The leader, for as many pulls as it is likely to stay ahead; a search where it may have been passed."""
+    lazy, search, arm, m = own.lazy, own.lazy.search, t, 0
+    if money.spent >= limits.pause:
+        arm = PAUSE
+    elif t >= arms.n.size:
+        arm = search.leader
+        value = index_at(t + 1, arm, own.index, arms, lazy.constant, lazy.params)
+        if t < search.expires and value > search.rival_bound:
+            lead = 1.0 if value == math.inf else (value - search.rival_bound) / abs(value)
+            lead *= lazy.local.share * arms.n[arm]
+            m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
+            m = min(m, search.expires - t, limits.last_round - t)
+        else:
+            arm = lazy_argmax(own.index, t, lazy, arms, limits.last_round)
+            arm = arm if arm >= 0 else NOT_NUMBER
+    return arm, m
+
+
+@step
+def advance(arm, m, t, money, own, arms, outcomes, rng):
+    """Pull a block of the tree, what is left of a leaf, or once."""
+    i, filled = arms.n[arm], outcomes.filled
+    if m >= LEAF and i == filled[arm] and is_counted(arm, outcomes):
+        money = try_blocks(own.lower, arm, m, t, money, own.lazy, arms, outcomes)
+    if arms.n[arm] == i and m >= SHORTEST:
+        if i == filled[arm]:
+            read_on(arm, arms, outcomes)
+        m = min(m, filled[arm] - i)
+        if m >= SHORTEST:
+            money = try_leaf(own.lower, arm, m, t, money, own.lazy, arms, outcomes)
+            if arms.n[arm] == filled[arm]:
+                settle(arm, arms, outcomes)
+    if arms.n[arm] == i:
+        money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
+    return money, arms.n[arm] - i
+
+
+@compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), LAZY, GAME))
+def by_blocks(index, lower, own, game):
+    """The loop around any index and its lower bound, which are called by their addresses: to compile them into it takes
+    eight seconds for each index, and wins nothing that can be measured.
 
     It pauses once some arm may be too expensive; the first K pulls must be affordable.
     """
-    @step
-    def choose(t, money, own, arms, limits, rng):
-        search, arm, m = own.search, t, 0
-        if money.spent >= limits.pause:
-            arm = PAUSE
-        elif t >= arms.n.size:
-            arm = search.leader
-            value = index_at(t + 1, arm, index, arms, own.constant, own.params)
-            if t < search.expires and value > search.rival_bound:
-                lead = 1.0 if value == math.inf else (value - search.rival_bound) / abs(value)
-                lead *= own.local.share * arms.n[arm]
-                m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
-                m = min(m, search.expires - t, limits.last_round - t)
-            else:
-                arm = lazy_argmax(index, t, own, arms, limits.last_round)
-                arm = arm if arm >= 0 else NOT_NUMBER
-        return arm, m
-
-    @step
-    def advance(arm, m, t, money, own, arms, outcomes, rng):
-        i, filled = arms.n[arm], outcomes.filled
-        if m >= LEAF and i == filled[arm] and is_counted(arm, outcomes):
-            money = try_blocks(lower, arm, m, t, money, own, arms, outcomes)
-        if arms.n[arm] == i and m >= SHORTEST:
-            if i == filled[arm]:
-                read_on(arm, arms, outcomes)
-            m = min(m, filled[arm] - i)
-            if m >= SHORTEST:
-                money = try_leaf(lower, arm, m, t, money, own, arms, outcomes)
-                if arms.n[arm] == filled[arm]:
-                    settle(arm, arms, outcomes)
-        if arms.n[arm] == i:
-            money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
-        return money, arms.n[arm] - i
-
-    return loop(choose, advance, goes_on=unless_typed)
+    return driven(choose, advance, nothing, unless_typed, Bounded(index, lower, own), 0, game)
 
 
 @np.errstate(all="ignore")      # without compilation NumPy warns
@@ -174,5 +191,6 @@ def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
         local = new_record(LOCAL)
         local.share = 0.45
         own = Lazy(policy.constants(problem), policy.parameters, *new_search(problem.K), local)
-        status = run.play(by_blocks(policy.rule, lower), own, None, pause=pause)
+        blocks = functools.partial(by_blocks, ready(policy.rule, INDEX), ready(lower, BOUND))
+        status = run.play(blocks, own, pause=pause)
     return policy.play(run, problem, rng) if status == NEAR_CEILING else status
