@@ -150,32 +150,45 @@ def by_blocks(index, lower, own, game):
     return driven(choose, advance, nothing, unless_typed, Bounded(index, lower, own), 0, game)
 
 
+@compiled_for(T.void(T.FunctionType(INDEX), T.int64[::1], T.int64[::1], T.float64[:, ::1], T.float64, T.float64[::1],
+                     T.float64[::1]))
+def along(index, times, pulls, sums, constant, params, values):
+    """The index of an arm at each of these rounds, after so many pulls with the sums in that row, into `values`."""
+    for i in range(times.size):
+        n = pulls[i]
+        values[i] = index(times[i], n, sums[n - 1, 0], sums[n - 1, 1], sums[n - 1, 2], sums[n - 1, 3], constant, params)
+
+
 @np.errstate(all="ignore")      # without compilation NumPy warns
 def _broken(policy, run, problem, rounds):
     """A promise that breaks and a round at which it does, looked for on the outcomes of a run up to `rounds`."""
     def above(value, other):
         return value > other + SLACK * abs(other)
 
-    def at(t, n, sums, constant):
-        return policy.rule(t, n, *sums[n - 1].tolist(), constant, policy.parameters)
+    @functools.cache
+    def later(n):
+        return np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(np.int64))
 
     constants, lower = policy.constants(problem).tolist(), no_lower if run.stacks.negative else lower_for(policy)
+    rule, params = ready(policy.rule, INDEX), policy.parameters
     for k in np.flatnonzero(run.state.arms.n).tolist():
         pairs = run.stacks.pairs(k, int(run.state.arms.n[k]))
         sums, last, constant = np.cumsum(np.hstack([pairs, pairs**2]), axis=0), len(pairs), constants[k]
-        for n in np.unique(np.geomspace(1, last, 48).astype(int)).tolist():
-            times = np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(int)).tolist()
-            values = [at(t, n, sums, constant) for t in times]
-            for before, value, t in zip(values, values[1:], times[1:], strict=False):
-                if above(before, value):
-                    return "monotone", t
+        pulls = np.unique(np.geomspace(1, last, 48).astype(np.int64)).tolist()
+        sizes, times = [later(n).size for n in pulls], np.concatenate([later(n) for n in pulls])
+        values = np.empty(times.size)
+        along(rule, times, np.repeat(pulls, sizes), sums, constant, params, values)
+        for n, index in zip(pulls, np.split(values, np.cumsum(sizes)[:-1]), strict=True):
+            falls = np.flatnonzero(above(index[:-1], index[1:]))
+            if falls.size:
+                return "monotone", int(later(n)[falls[0] + 1])
             arm = Arm(n, *sums[n - 1].tolist(), constant)
             for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if lower is not no_lower else ():
                 rewards, costs = (sums[n + m - 1] - sums[n - 1]).tolist()[:2]
-                for t in times[::8]:
-                    least = lower(t, m, arm, rewards, costs, policy.parameters)
+                for t in later(n)[::8].tolist():
+                    least = lower(t, m, arm, rewards, costs, params)
                     for j in np.unique(np.linspace(0, m - 1, 8).astype(int)).tolist():
-                        if above(least, at(t + j, n + j, sums, constant)):
+                        if above(least, rule(t + j, n + j, *sums[n + j - 1].tolist(), constant, params)):
                             return "regular", t + j
     return None
 
