@@ -65,14 +65,19 @@ all: $(BUILD)/compendium.done  ## rebuild figures, tables, ledgers and the READM
 quick: $(QUICK)  ## what `make all` does, at a small scale, as a smoke run; results stay in build/quick
 	@echo "Up to date: $(NOTEBOOKS:%=$(BUILD)/quick/figures/%)"
 
-# A file's tests, and a notebook's cells, on one worker; the notebooks, which take longest, before all others.
+# A file's tests, and a notebook's cells, on one worker, in this order.
 SPREAD = -n auto --dist loadfile --no-loadscope-reorder
+# The first chapter compiles what the others load. Meanwhile the other workers play tests that compile little.
+FIRST = $(firstword $(wildcard $(NOTEBOOKS:%=notebooks/%.ipynb)))
+SECOND = $(wildcard tests/compendium)
+TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST),$(sort $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb))) \
+  $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/.,%,$(sort $(wildcard tests/*/. tests/test_*.py))))
 
 test: $(READY)  ## ruff, the tests but for the longest, and the committed notebooks compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
 	@mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager"      # finds the fonts once, before many do
 	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) -m "not proof" \
-	  --nbval --nbval-current-env $(wildcard notebooks) tests
+	  --nbval --nbval-current-env $(TESTS)
 
 check: $(READY)  ## the fast part of `make test`, about a minute: ruff, and the tests that are neither slow nor need a browser
 	$(PY) -m ruff check lib tests benchmarks

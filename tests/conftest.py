@@ -40,7 +40,7 @@ def njit(*signature, **options):
     """`nb.njit` for the rules of tests, which are kept on disk; the library compiles a reader's rules anew."""
     def kept(function):
         made = nb.njit(*signature, **options)(function)
-        if Path(function.__code__.co_filename).exists():
+        if Path(function.__code__.co_filename).exists() and function.__module__:    # else it cannot be found again
             compilation.keep(made)
         return made
 

@@ -113,9 +113,7 @@ class Gallery:
             return True
         if table is not None:
             return numbers.exists() and numbers.read_text(encoding="utf-8") == _csv(name, table)
-        engine = fig.get_layout_engine()
-        drawn = io.BytesIO(_files(fig)[".png"])
-        fig.set_layout_engine(engine)
+        drawn = io.BytesIO(png(fig))
         return np.array_equal(*(Image.open(file).convert("RGB") for file in (picture, drawn)))
 
     def ahead(self, name):

@@ -18,9 +18,9 @@ from reference import proving
 import costbandits as cb
 from costbandits.engine import compilation
 from costbandits.engine.numerics import with_slack
-from costbandits.engine.plain import INDEX
-from costbandits.fast.indices import by_blocks
-from costbandits.fast.lower import lower_of, no_lower
+from costbandits.engine.plain import INDEX, by_rule
+from costbandits.fast.lower import lower_of
+from costbandits.policies.suak import knowing, suak
 
 c_ucb, m_ucb = cb.CUCB.rule, cb.MUCB.rule
 
@@ -367,11 +367,8 @@ def typed(t, n, reward, cost, reward_sq, cost_sq, constant, params):
 
 
 def test_a_rule_is_compiled_into_a_loop_once():
-    def around(rule, lower=None):
-        return by_blocks(rule, lower or lower_of(rule))
-
-    assert around(c_ucb) is around(c_ucb)
-    assert around(c_ucb) is not around(m_ucb) and around(c_ucb) is not around(c_ucb, no_lower)
+    assert by_rule(knowing) is by_rule(knowing)
+    assert by_rule(knowing) is not by_rule(suak) and by_rule(knowing) is not by_rule(knowing, c_ucb)
     if not nb.config.DISABLE_JIT:
         with warnings.catch_warnings(action="error"):
             assert INDEX.args in compilation.ready(m_ucb, INDEX).overloads
@@ -379,8 +376,8 @@ def test_a_rule_is_compiled_into_a_loop_once():
 
 def test_a_loop_made_around_a_typed_rule_is_named_for_it():
     """So it is among the files of which only the newest are kept, however deep in the loop's steps the rule is."""
-    names = [by_blocks(rule, lower).py_func.__qualname__ for rule, lower in (
-        (typed, lower_of(typed)), (typed, no_lower), (c_ucb, lower_of(typed)), (c_ucb, lower_of(c_ucb)))]
+    names = [by_rule(rule, learn).py_func.__qualname__ for rule, learn in (
+        (typed, lower_of(typed)), (typed, c_ucb), (c_ucb, lower_of(typed)), (c_ucb, lower_of(c_ucb)))]
     assert [name.startswith(f"{compilation.TYPED}_") for name in names] == [True, True, True, False]
 
 

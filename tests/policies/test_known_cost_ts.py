@@ -117,13 +117,21 @@ FAULTS = {"an earlier event is ignored": ("if k < first and", "if k < 0 and"),
           "the posterior for the tilted one": ("rng.beta(a + s, n - a)", "rng.beta(a, n - a)")}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.slow
-def test_errors_change_the_law_of_rounds(fault):
+def with_error(fault):
     source = inspect.getsource(getattr(ts.candidate, "py_func", ts.candidate)).partition("\n")[2]
     assert FAULTS[fault][0] in source
+    return source.replace(*FAULTS[fault])
+
+
+def test_each_error_has_its_place():
+    assert len({with_error(fault) for fault in FAULTS}) == len(FAULTS)
+
+
+@pytest.mark.parametrize("fault", proving(FAULTS, *list(FAULTS)[1:]))
+@pytest.mark.slow
+def test_errors_change_the_law_of_rounds(fault):
     names = {**vars(ts), "inf": inf}
-    exec(source.replace(*FAULTS[fault]), names)
+    exec(with_error(fault), names)
     wrong = nb.njit(error_model="numpy")(names["candidate"])
     assert min(chains.pearson(frozen(case, wrong), law_of(case)) for case in ("order", "costs")) < ALARM
 

@@ -66,15 +66,15 @@ RULES = {"by name": by_name, "by sums": by_sums, "a choice": in_turn, "one of th
          "as the engine calls it": cb.IndexPolicy(by_name, (0.5, 0.1)).rule}
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_rule_is_known_where_it_arrives(rule):
+def test_a_rule_is_known_where_it_arrives():
     """In a new process that has only what was packed, where it is packed once more."""
-    packed = cloudpickle.dumps((packed_twice, RULES[rule]))
-    code = "import pickle, sys; work, rule = pickle.load(sys.stdin.buffer); print(work(rule))"
+    packed = cloudpickle.dumps((packed_twice, RULES))
+    code = "import pickle, sys; work, rules = pickle.load(sys.stdin.buffer); print(*map(work, rules.values()), sep='|')"
     done = subprocess.run([sys.executable, "-c", code], input=packed, capture_output=True, check=False,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout.decode().strip() == str(play(RULES[rule]))
+    found = dict(zip(RULES, done.stdout.decode().strip().split("|"), strict=True))
+    assert found == {name: str(play(rule)) for name, rule in RULES.items()}
 
 
 def test_workers_of_joblib_and_of_multiprocessing_know_a_rule():
@@ -85,6 +85,7 @@ def test_workers_of_joblib_and_of_multiprocessing_know_a_rule():
         assert pool.map(play, rules) == [play(rule) for rule in rules]
 
 
+# Rules of both kinds, and a policy of each, packed before or after what they read has changed.
 GUARDED = """
 import pickle, sys
 import numba
@@ -97,41 +98,44 @@ LIMIT = 3.0
 def helper(x):
     return x / LIMIT
 
-@cb.{maker}
-def rule({arguments}):
-    return {result}
+@cb.index
+def of_one(t, arm, p):
+    return helper(arm.reward) / arm.n
 
-policy = {policy}
-if "changed" in sys.argv:
-    LIMIT = 5.0
-sys.stdout.buffer.write(cloudpickle.dumps((rule, policy)))
+@cb.choose
+def of_all(t, spent, arms, told, p, memory, rng):
+    return int(helper(3.0 * t)) % arms.n.size
+
+sent = of_one, cb.IndexPolicy(of_one), of_all, cb.ChoosePolicy(of_all)
+first = cloudpickle.dumps(sent)
+LIMIT = 5.0
+sys.stdout.buffer.write(pickle.dumps((first, cloudpickle.dumps(sent))))
 """
 ARRIVED = """
 import pickle, sys
 import costbandits as cb
-rule, policy = pickle.load(sys.stdin.buffer)
+of_one, one, of_all, all = pickle.loads(pickle.load(sys.stdin.buffer)["changed" in sys.argv])
 if "here" in sys.argv:
-    rule.py_func.__globals__["helper"].py_func.__globals__["LIMIT"] = 4.0
-for each in (policy, cb.{wrapped}(rule)):
+    for rule in of_one, of_all:
+        rule.py_func.__globals__["helper"].py_func.__globals__["LIMIT"] = 4.0
+for each in (one, cb.IndexPolicy(of_one), all, cb.ChoosePolicy(of_all)):
     try:
-        cb.simulate({{"p": each}}, cb.instances.bernoulli(3), cb.Horizon(9))
+        cb.simulate({"p": each}, cb.instances.bernoulli(3), cb.Horizon(9))
         print("played")
     except ValueError as error:
         print("has changed since the rule was compiled" in str(error))
 """
-FORMS = {"index": ("t, arm, p", "helper(arm.reward) / arm.n", "cb.IndexPolicy(rule)", "IndexPolicy"),
-         "choose": ("t, spent, arms, told, p, memory, rng", "int(helper(3.0 * t)) % arms.n.size",
-                    "cb.ChoosePolicy(rule)", "ChoosePolicy")}
+KEPT = {"env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, "check": True, "capture_output": True}
 
 
-@pytest.mark.parametrize("maker", FORMS)
+@pytest.fixture(scope="module")
+def packed():
+    return subprocess.run([sys.executable, "-c", GUARDED], **KEPT).stdout
+
+
 @pytest.mark.parametrize(("sent", "there", "said"), [("as it was", "", "played"), ("changed", "", "True"),
                                                      ("as it was", "here", "True")])
-def test_its_guard_travels_with_it(maker, sent, there, said):
+def test_its_guard_travels_with_it(packed, sent, there, said):
     """What a rule reads must be what it was compiled with, whether it changed before or after the journey."""
-    arguments, result, policy, wrapped = FORMS[maker]
-    code = GUARDED.format(maker=maker, arguments=arguments, result=result, policy=policy)
-    kept = {"env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, "check": True, "capture_output": True}
-    packed = subprocess.run([sys.executable, "-c", code, sent], **kept).stdout
-    told = subprocess.run([sys.executable, "-c", ARRIVED.format(wrapped=wrapped), there], input=packed, **kept).stdout
-    assert told.decode().split() == [said, said]
+    told = subprocess.run([sys.executable, "-c", ARRIVED, sent, there], input=packed, **KEPT).stdout
+    assert told.decode().split() == [said] * 4

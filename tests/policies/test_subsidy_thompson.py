@@ -105,7 +105,8 @@ def test_the_law_by_drawing(posterior, alpha):
 # ---- the kernel, and errors made on purpose -----------------------------------------------------------
 
 # What stands in the source once, up to "@" or between two of them, is replaced by a choice between it and something
-# wrong, by a number that stands behind the list of the crowd: so one compilation serves all errors.
+# wrong, by a number that stands behind the list of the crowd: so one compilation serves all errors. That takes 40
+# CPU-seconds, so what they change is looked at each night, and their places in `make test`.
 FAULTS = {
     "contended: no acceptance step": (
         "between(k, TOP + j, most, ceiling, own, rng)@", "eager(k, TOP + j, most, ceiling, own, rng)"),
@@ -206,22 +207,32 @@ def walk(refresh, wind, bells, repeats, length, start, own, rng, outcomes, state
     return counts
 
 
+def with_errors():
+    """The source of the functions that can err, with a choice wherever an error is made; each has one place."""
+    plain = source = "\n".join(inspect.getsource(getattr(getattr(st, part), "py_func", getattr(st, part)))
+                               for part in PARTS)
+    for fault, (place, wrong) in FAULTS.items():
+        before, right, after = place.split("@") if place.count("@") == 2 else ("", *place.split("@"))
+        assert plain.count(before + right + after) == 1 and before + right + after in source, fault
+        choice = f"(({wrong}) if own.member[-1] == {NUMBER[fault]} else ({right}))"
+        source = source.replace(before + right + after, before + choice + after)
+    return source
+
+
 @cache
 def machine(faulty):
     """Two loops around the module's functions, or around copies that can make the errors."""
     names = {**vars(st), "tangent": tangent, "eager": eager}
     if faulty:
-        plain = source = "\n".join(inspect.getsource(getattr(st, part).py_func) for part in PARTS)
-        for fault, (place, wrong) in FAULTS.items():
-            before, right, after = place.split("@") if place.count("@") == 2 else ("", *place.split("@"))
-            assert plain.count(before + right + after) == 1 and before + right + after in source, fault
-            choice = f"(({wrong}) if own.member[-1] == {NUMBER[fault]} else ({right}))"
-            source = source.replace(before + right + after, before + choice + after)
-        exec(source, names)
+        exec(with_errors(), names)
     made = loop(*(names[step] for step in ("choose", "advance", "learn", "if_counted")))
     refresh, wind, *steps = (names[name] for name in ("refresh", "wind", "disturbed", "contended", "crowd", "each"))
     bells = nb.njit(error_model="numpy")(made.py_func)
     return around(stay, refresh, wind, *steps), around(walk, refresh, wind, bells)
+
+
+def test_each_error_has_its_place():
+    compile(with_errors(), "with errors", "exec")
 
 
 def midway(won, n, price, terms, tuning=USUAL, fault=None):
@@ -288,6 +299,7 @@ def caught(fault, posterior, kind, name, alpha):
     return p_value(frozen_counts(name, posterior, alpha, kind, fault)[0], frozen_law(name, posterior, alpha))
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("fault", "kind", "name", "alpha"), [
     ("contended: no acceptance step", "few points", "at the border", 0.1),
     ("contended: nor at the bar", "contended", "a cheap and good one", 0.1),
@@ -369,6 +381,7 @@ def test_paths_follow_their_law(posterior, number, case, every):
         assert p_value(path_counts(case, posterior, kind), path_law(case, posterior)) > ALARM, kind
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("fault", "kind", "case"), [
     ("the bound not renewed", "settled", "a failing leader"),
     ("a pulled arm's bell not renewed", "contended", "a failing leader"),
@@ -382,6 +395,7 @@ def test_errors_change_the_law_of_paths(fault, kind, case):
                for posterior in ("beta", "gaussian")) < CAUGHT
 
 
+@pytest.mark.proof
 def test_the_functions_that_can_err_do_not_unless_told_to():
     for kind in KINDS:
         counts = [machine(faulty)[0](2000, midway(*STATES["random 4"], told("beta", 0.1), KINDS[kind]),

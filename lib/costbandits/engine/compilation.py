@@ -266,6 +266,7 @@ def ready(rule: Callable, signature: Signature) -> Callable:
     True
     """
     if not nb.config.DISABLE_JIT and signature.args not in rule.overloads:
-        keep(rule)
+        if not _holds_typed(rule):      # a reader's takes a tenth of a second, and would stay for ever
+            keep(rule)
         rule.compile(signature)
     return rule

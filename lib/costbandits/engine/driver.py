@@ -323,6 +323,9 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
     return status
 
 
+driven = step(drive.py_func)        # for loops that are compiled for functions of one type, called by their addresses
+
+
 def loop(choose: Callable, advance: Callable = one, learn: Callable = nothing,
          goes_on: Callable = in_leaf) -> Callable:
     """The driver with these steps compiled into it: what `Run.play` takes.

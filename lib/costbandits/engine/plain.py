@@ -9,12 +9,11 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numba import types as T
 
-from .compilation import OPTIONS, compiled_for
-from .driver import END, NOT_NUMBER, NULL_ARM, drive, in_leaf, loop, nothing, one, step
+from .compilation import compiled_for
+from .driver import END, NOT_NUMBER, NULL_ARM, driven, in_leaf, loop, nothing, one, step
 from .state import GAME, Outcome
 
 INDEX_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "constant", "params")
@@ -23,8 +22,6 @@ CHOICE_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "problem
 _ints, _floats = T.int64[::1], T.float64[::1]
 INDEX = T.float64(T.int64, T.int64, T.float64, T.float64, T.float64, T.float64, T.float64, _floats)
 CHOICE = T.int64(T.int64, _ints, _floats, _floats, _floats, _floats, _floats, _floats, _floats, T.npy_rng)
-
-_drive = nb.njit(inline="always", **OPTIONS)(drive.py_func)
 
 
 class Scan(NamedTuple):
@@ -97,14 +94,14 @@ def free_choice(t, money, own, arms, limits, rng):
 @compiled_for(T.int64(T.FunctionType(INDEX), _floats, _floats, GAME))
 def by_scanning(index, constant, params, game):
     """The loop that plays any index by `full_scan`."""
-    return _drive(full_scan, one, nothing, in_leaf, Scan(index, constant, params), 0, game)
+    return driven(full_scan, one, nothing, in_leaf, Scan(index, constant, params), 0, game)
 
 
 @compiled_for(T.int64(T.FunctionType(CHOICE), _floats, _floats, _floats, T.npy_rng, GAME))
 def by_choosing(choose, problem, params, memory, rng, game):
     """The loop that plays any choice of the reader's."""
     own = Choice(choose, problem, params, memory)
-    return _drive(free_choice, one, nothing, in_leaf, own, rng, game)
+    return driven(free_choice, one, nothing, in_leaf, own, rng, game)
 
 
 @functools.lru_cache(256)

@@ -11,17 +11,18 @@ from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+from numba import types as T
 
-from ..engine.compilation import keep
-from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, loop, one, step, unless_typed
+from ..engine.compilation import compiled_for, keep, ready
+from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, nothing, one, step, unless_typed
 from ..engine.numerics import SLACK
-from ..engine.plain import index_at
+from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
-from ..engine.state import Arm, new_record
+from ..engine.state import GAME, Arm, new_record
 from ..engine.trees import LEAF, block, is_counted, read_on, settle, skip, total
 from ..policies.base import IndexRule, Problem
 from . import kernel
-from .lower import lower_for, no_lower
+from .lower import BOUND, lower_for, no_lower
 from .search import lazy_argmax, new_search
 
 SHORTEST = 4        # a block of fewer pulls is not worth a try
@@ -39,6 +40,17 @@ class Lazy(NamedTuple):
     tree: np.ndarray
     rivals: np.ndarray
     local: np.record
+
+
+LAZY = nb.typeof(Lazy(np.zeros(1), np.zeros(1), *new_search(1), new_record(LOCAL)))
+
+
+class Bounded(NamedTuple):
+    """An index, its lower bound over a block of pulls, and what they are searched and tried by."""
+
+    index: Callable
+    lower: Callable
+    lazy: Lazy
 
 
 @nb.njit(error_model="numpy")
@@ -89,48 +101,62 @@ def try_leaf(lower, arm, m, t, money, own, arms, outcomes):
     return money
 
 
-@functools.lru_cache(256)
-def by_blocks(index: Callable, lower: Callable) -> Callable:
-    """The loop around an index and its lower bound; own: `Lazy`.
+@step
+def choose(t, money, own, arms, limits, rng):
+    """The leader, for as many pulls as it is likely to stay ahead; a search where it may have been passed."""
+    lazy, search, arm, m = own.lazy, own.lazy.search, t, 0
+    if money.spent >= limits.pause:
+        arm = PAUSE
+    elif t >= arms.n.size:
+        arm = search.leader
+        value = index_at(t + 1, arm, own.index, arms, lazy.constant, lazy.params)
+        if t < search.expires and value > search.rival_bound:
+            lead = 1.0 if value == math.inf else (value - search.rival_bound) / abs(value)
+            lead *= lazy.local.share * arms.n[arm]
+            m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
+            m = min(m, search.expires - t, limits.last_round - t)
+        else:
+            arm = lazy_argmax(own.index, t, lazy, arms, limits.last_round)
+            arm = arm if arm >= 0 else NOT_NUMBER
+    return arm, m
+
+
+@step
+def advance(arm, m, t, money, own, arms, outcomes, rng):
+    """Pull a block of the tree, what is left of a leaf, or once."""
+    i, filled = arms.n[arm], outcomes.filled
+    if m >= LEAF and i == filled[arm] and is_counted(arm, outcomes):
+        money = try_blocks(own.lower, arm, m, t, money, own.lazy, arms, outcomes)
+    if arms.n[arm] == i and m >= SHORTEST:
+        if i == filled[arm]:
+            read_on(arm, arms, outcomes)
+        m = min(m, filled[arm] - i)
+        if m >= SHORTEST:
+            money = try_leaf(own.lower, arm, m, t, money, own.lazy, arms, outcomes)
+            if arms.n[arm] == filled[arm]:
+                settle(arm, arms, outcomes)
+    if arms.n[arm] == i:
+        money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
+    return money, arms.n[arm] - i
+
+
+@compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), LAZY, GAME))
+def by_blocks(index, lower, own, game):
+    """The loop around any index and its lower bound, which are called by their addresses: to compile them into it takes
+    eight seconds for each index, and wins nothing that can be measured.
 
     It pauses once some arm may be too expensive; the first K pulls must be affordable.
     """
-    @step
-    def choose(t, money, own, arms, limits, rng):
-        search, arm, m = own.search, t, 0
-        if money.spent >= limits.pause:
-            arm = PAUSE
-        elif t >= arms.n.size:
-            arm = search.leader
-            value = index_at(t + 1, arm, index, arms, own.constant, own.params)
-            if t < search.expires and value > search.rival_bound:
-                lead = 1.0 if value == math.inf else (value - search.rival_bound) / abs(value)
-                lead *= own.local.share * arms.n[arm]
-                m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
-                m = min(m, search.expires - t, limits.last_round - t)
-            else:
-                arm = lazy_argmax(index, t, own, arms, limits.last_round)
-                arm = arm if arm >= 0 else NOT_NUMBER
-        return arm, m
+    return driven(choose, advance, nothing, unless_typed, Bounded(index, lower, own), 0, game)
 
-    @step
-    def advance(arm, m, t, money, own, arms, outcomes, rng):
-        i, filled = arms.n[arm], outcomes.filled
-        if m >= LEAF and i == filled[arm] and is_counted(arm, outcomes):
-            money = try_blocks(lower, arm, m, t, money, own, arms, outcomes)
-        if arms.n[arm] == i and m >= SHORTEST:
-            if i == filled[arm]:
-                read_on(arm, arms, outcomes)
-            m = min(m, filled[arm] - i)
-            if m >= SHORTEST:
-                money = try_leaf(lower, arm, m, t, money, own, arms, outcomes)
-                if arms.n[arm] == filled[arm]:
-                    settle(arm, arms, outcomes)
-        if arms.n[arm] == i:
-            money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
-        return money, arms.n[arm] - i
 
-    return loop(choose, advance, goes_on=unless_typed)
+@compiled_for(T.void(T.FunctionType(INDEX), T.int64[::1], T.int64[::1], T.float64[:, ::1], T.float64, T.float64[::1],
+                     T.float64[::1]))
+def along(index, times, pulls, sums, constant, params, values):
+    """The index of an arm at each of these rounds, after so many pulls with the sums in that row, into `values`."""
+    for i in range(times.size):
+        n = pulls[i]
+        values[i] = index(times[i], n, sums[n - 1, 0], sums[n - 1, 1], sums[n - 1, 2], sums[n - 1, 3], constant, params)
 
 
 @np.errstate(all="ignore")      # without compilation NumPy warns
@@ -139,26 +165,30 @@ def _broken(policy, run, problem, rounds):
     def above(value, other):
         return value > other + SLACK * abs(other)
 
-    def at(t, n, sums, constant):
-        return policy.rule(t, n, *sums[n - 1].tolist(), constant, policy.parameters)
+    @functools.cache
+    def later(n):
+        return np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(np.int64))
 
     constants, lower = policy.constants(problem).tolist(), no_lower if run.stacks.negative else lower_for(policy)
+    rule, params = ready(policy.rule, INDEX), policy.parameters
     for k in np.flatnonzero(run.state.arms.n).tolist():
         pairs = run.stacks.pairs(k, int(run.state.arms.n[k]))
         sums, last, constant = np.cumsum(np.hstack([pairs, pairs**2]), axis=0), len(pairs), constants[k]
-        for n in np.unique(np.geomspace(1, last, 48).astype(int)).tolist():
-            times = np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(int)).tolist()
-            values = [at(t, n, sums, constant) for t in times]
-            for before, value, t in zip(values, values[1:], times[1:], strict=False):
-                if above(before, value):
-                    return "monotone", t
+        pulls = np.unique(np.geomspace(1, last, 48).astype(np.int64)).tolist()
+        sizes, times = [later(n).size for n in pulls], np.concatenate([later(n) for n in pulls])
+        values = np.empty(times.size)
+        along(rule, times, np.repeat(pulls, sizes), sums, constant, params, values)
+        for n, index in zip(pulls, np.split(values, np.cumsum(sizes)[:-1]), strict=True):
+            falls = np.flatnonzero(above(index[:-1], index[1:]))
+            if falls.size:
+                return "monotone", int(later(n)[falls[0] + 1])
             arm = Arm(n, *sums[n - 1].tolist(), constant)
             for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if lower is not no_lower else ():
                 rewards, costs = (sums[n + m - 1] - sums[n - 1]).tolist()[:2]
-                for t in times[::8]:
-                    least = lower(t, m, arm, rewards, costs, policy.parameters)
+                for t in later(n)[::8].tolist():
+                    least = lower(t, m, arm, rewards, costs, params)
                     for j in np.unique(np.linspace(0, m - 1, 8).astype(int)).tolist():
-                        if above(least, at(t + j, n + j, sums, constant)):
+                        if above(least, rule(t + j, n + j, *sums[n + j - 1].tolist(), constant, params)):
                             return "regular", t + j
     return None
 
@@ -174,5 +204,6 @@ def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
         local = new_record(LOCAL)
         local.share = 0.45
         own = Lazy(policy.constants(problem), policy.parameters, *new_search(problem.K), local)
-        status = run.play(by_blocks(policy.rule, lower), own, None, pause=pause)
+        blocks = functools.partial(by_blocks, ready(policy.rule, INDEX), ready(lower, BOUND))
+        status = run.play(blocks, own, pause=pause)
     return policy.play(run, problem, rng) if status == NEAR_CEILING else status

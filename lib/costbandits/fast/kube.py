@@ -7,11 +7,26 @@ from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+from numba import types as T
 
-from ..engine.driver import END, FAR, MANY, MOST, Money, if_counted, loop, many, pull_many, step, unless_typed
-from ..engine.plain import index_at
+from ..engine.compilation import compiled_for, ready
+from ..engine.driver import (
+    END,
+    FAR,
+    MANY,
+    MOST,
+    Money,
+    driven,
+    if_counted,
+    loop,
+    many,
+    pull_many,
+    step,
+    unless_typed,
+)
+from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
-from ..engine.state import new_record
+from ..engine.state import GAME, new_record
 from ..engine.thinning import CLOCK, look_ahead
 from ..engine.trees import is_counted, is_typed
 from ..policies.base import Problem
@@ -19,7 +34,7 @@ from ..policies.kube import KUBE, EpsilonFirst, density
 from ..policies.rules import by_sums
 from . import kernel
 from .indices import all_affordable_below, known
-from .lower import lower_of, no_lower
+from .lower import BOUND, lower_of, no_lower
 from .search import lazy_argmax, new_search, pulled
 
 
@@ -35,6 +50,18 @@ class Filled(NamedTuple):
     picks: np.ndarray
     counts: np.ndarray
     least: float            # the smallest cost
+
+
+FILLED = nb.typeof(Filled(np.zeros(1), np.zeros(1), *new_search(1), new_record(CLOCK), np.zeros(1, np.int64),
+                          np.zeros(1), 0.0))
+
+
+class Filling(NamedTuple):
+    """A density, its lower bound over a block of pulls, and what they are searched and drawn by."""
+
+    index: Callable
+    lower: Callable
+    filled: Filled
 
 
 @nb.njit(error_model="numpy")
@@ -86,64 +113,68 @@ def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
     return arm
 
 
-@functools.lru_cache
-def by_filling(index: Callable, lower: Callable) -> Callable:
-    """The loop for KUBE around its density and the density's lower bound over a block; own: `Filled`.
+@nb.njit(error_model="numpy")
+def safe_pulls(lower, t, arm, value, own, arms):
+    """For how many pulls the leader is sure to stay above its rivals, whatever it pays; 1 if few or not known.
+
+    Its density is at least (n / (n + m)) of what it is now after m pulls, and twice that is tried first.
+    """
+    now, most = known(arm, own, arms), own.search.rival_bound
+    m = np.int64(min(2.0 * now.n * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
+    for _ in range(2):
+        if m >= MANY and lower(t + 1, m, now, 0.0, m * now.told, own.params) > most:
+            return m
+        m >>= 1
+    return 1
+
+
+@step
+def choose(t, money, own, arms, limits, rng):
+    """The leader, for as long as it is sure to be ahead and no candidate comes; else one item of the filling."""
+    mine, costs, ceiling, last = own.filled, own.filled.constant, limits.ceiling, limits.last_round
+    search, clock = mine.search, mine.clock
+    arm, m, spent = search.leader, 1, money.spent
+    if spent < limits.pause:
+        value = index_at(t + 1, arm, own.index, arms, costs, mine.params)
+        ahead = t < search.expires and value > search.rival_bound
+        if not ahead:
+            arm = lazy_argmax(own.index, t, mine, arms, last)
+        if arms.n[arm] > 0:
+            if arm != clock.arm or t >= clock.until:
+                often, others = shares(ceiling - spent, costs[arm], mine.least)
+                stretch = max(often // 2, 1.0)
+                look_ahead(clock, rng, t, np.int64(stretch), others / (often - stretch + 1.0 + others))
+                clock.arm = arm
+            if t == clock.candidate:
+                arm = item_of_candidate(own.index, t, spent, ceiling, mine, arms, rng)
+            elif ahead:
+                m = safe_pulls(own.lower, t, arm, value, mine, arms)
+                m = min(m, search.expires - t, clock.candidate - t, last - t)
+    else:
+        kinds, picks, counts = fill(own.index, t, spent, ceiling, mine, arms), mine.picks, mine.counts
+        arm = picks[0] if kinds > 0 else END
+        if kinds > 1 and arms.n[arm] > 0:       # one that was never pulled is not left to chance
+            arm = item(rng.random() * counts[:kinds].sum(), picks, counts)
+    return arm, m
+
+
+@step
+def after(arm, m, t, own, arms, outcomes, rng):
+    """The search hears of a rival's pull."""
+    if arm != own.filled.search.leader:
+        pulled(arm, own.filled)
+
+
+@compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), FILLED, T.npy_rng, GAME))
+def by_filling(index, lower, own, rng, game):
+    """The loop for KUBE with any density and its lower bound over a block, called by their addresses.
 
     The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
     at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are. The rounds in which it
     may not are found by thinning; in between the densest arm is pulled many times at once where it stays ahead. While
     only that arm is pulled, it has one item less in each round, and the rest stays what it is.
     """
-    @nb.njit(error_model="numpy")
-    def safe_pulls(t, arm, value, own, arms):
-        """For how many pulls the leader is sure to stay above its rivals, whatever it pays; 1 if few or not known.
-
-        Its density is at least (n / (n + m)) of what it is now after m pulls, and twice that is tried first.
-        """
-        now, most = known(arm, own, arms), own.search.rival_bound
-        m = np.int64(min(2.0 * now.n * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
-        for _ in range(2):
-            if m >= MANY and lower(t + 1, m, now, 0.0, m * now.told, own.params) > most:
-                return m
-            m >>= 1
-        return 1
-
-    @step
-    def choose(t, money, own, arms, limits, rng):
-        search, clock, costs, ceiling, last = own.search, own.clock, own.constant, limits.ceiling, limits.last_round
-        arm, m, spent = search.leader, 1, money.spent
-        if spent < limits.pause:
-            value = index_at(t + 1, arm, index, arms, costs, own.params)
-            ahead = t < search.expires and value > search.rival_bound
-            if not ahead:
-                arm = lazy_argmax(index, t, own, arms, last)
-            if arms.n[arm] > 0:
-                if arm != clock.arm or t >= clock.until:
-                    often, others = shares(ceiling - spent, costs[arm], own.least)
-                    stretch = max(often // 2, 1.0)
-                    look_ahead(clock, rng, t, np.int64(stretch), others / (often - stretch + 1.0 + others))
-                    clock.arm = arm
-                if t == clock.candidate:
-                    arm = item_of_candidate(index, t, spent, ceiling, own, arms, rng)
-                elif ahead:
-                    m = safe_pulls(t, arm, value, own, arms)
-                    m = min(m, search.expires - t, clock.candidate - t, last - t)
-        else:
-            kinds, picks, counts = fill(index, t, spent, ceiling, own, arms), own.picks, own.counts
-            arm = picks[0] if kinds > 0 else END
-            if kinds > 1 and arms.n[arm] > 0:       # one that was never pulled is not left to chance
-                arm = item(rng.random() * counts[:kinds].sum(), picks, counts)
-        return arm, m
-
-    return loop(choose, many, after, if_counted)
-
-
-@step
-def after(arm, m, t, own, arms, outcomes, rng):
-    """The search hears of a rival's pull."""
-    if arm != own.search.leader:
-        pulled(arm, own)
+    return driven(choose, many, after, if_counted, Filling(index, lower, own), rng, game)
 
 
 @kernel(KUBE, same="law")
@@ -154,8 +185,9 @@ def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, ind
     index = by_sums(index)
     lower = no_lower if run.stacks.negative else lower_of(index)
     params = np.array(params if len(params) else policy.p, float)
-    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K), costs.min())
-    return run.play(by_filling(index, lower), own, rng,
+    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K),
+                 float(costs.min()))
+    return run.play(functools.partial(by_filling, ready(index, INDEX), ready(lower, BOUND)), own, rng,
                     pause=all_affordable_below(limits.max_cost, limits.ceiling))
 
 

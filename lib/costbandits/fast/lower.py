@@ -9,12 +9,16 @@ from collections.abc import Callable
 from math import inf, log, sqrt
 
 import numba as nb
+from numba import types as T
 
+from ..engine.state import Arm
 from ..policies.base import IndexRule
 from ..policies.classics import ucb_b2
 from ..policies.omega_ucb import omega_ratio, omega_star_ucb
 from ..policies.rules import by_sums
 
+# Its type for Numba, of (t, m, arm, rewards, costs, params).
+BOUND = T.float64(T.int64, T.int64, nb.typeof(Arm(1, 0.0, 0.0, 0.0, 0.0, 0.0)), T.float64, T.float64, T.float64[::1])
 LOWER: dict[Callable, Callable] = {}       # index -> its lower bound over a block
 
 
