@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_kl_ucb import kl
+from reference import FAMILIES, same
+from test_kl_ucb import kl, least
 
 import costbandits as cb
 from costbandits.engine.state import Arms
@@ -35,6 +36,7 @@ COINS = {       # as in test_kl_ucb.py, where ratio and divergence change places
     "full reward": (1.0, 0.5, 5.0, log(5 / 4)), "full cost, little": (0.0, 1.0, 1 / 4, log(4 / 3)),
     "full cost, border": (0.0, 1.0, 1 / 2, log(2)), "full cost, much": (0.0, 1.0, exp(3) / 2, log(2) + 3),
     "full cost and reward": (1.0, 1.0, exp(2), 2.0),
+    "next to full reward": (1.0 - 2**-53, 0.5, 5.0, log(5 / 4)),
 }
 
 
@@ -118,7 +120,19 @@ def test_the_divergence_of_moments_is_exact_but_for_rounding(u, variance, top):
         m, v, b = -mpmath.mpf(u), mpmath.mpf(variance), mpmath.mpf(top)
         a = m - v / (b - m)
         expected = kl(v / (v + (b - m)**2), -a / (b - a))
-    assert abs(imed.of_moments(u, variance, top) / expected - 1) < 1e-14
+    # Of a mean far below, the distance to the top is all that is known of the top.
+    assert abs(imed.of_moments(u, variance, top) / expected - 1) < 1e-14 * max(u / top, 1)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(1, 10**9), st.floats(0, 1), st.floats(0, 1), st.floats(-6, 6))
+def test_the_divergence_of_coins_is_exact_but_for_rounding(n, r, c, power):
+    won, paid = round(n * r), max(round(n * c), 1)
+    r, c = won / n, paid / n
+    rho = (max(won, 1) / paid) * (1 + 10.0**power)
+    with mpmath.workdps(60):
+        expected = least(*map(mpmath.mpf, (r, c, rho)))
+    assert abs(imed.of_coins(r, c, rho) / expected - 1) < 1e-9
 
 
 @settings(max_examples=1000, deadline=None, derandomize=True)
@@ -129,6 +143,30 @@ def test_a_larger_ratio_is_further_away(pairs, rho, more, known, policy):
     costs = costs[:1] * len(costs) if known else costs
     near, far = (divergence(rewards, costs, ratio, policy, known) for ratio in (rho, rho * more))
     assert near <= far * (1 + 1e-12) + 1e-14
+
+
+@pytest.mark.slow
+def test_longer_runs_are_played_by_blocks():
+    bandit = cb.Bandit([cb.Bernoulli(p) for p in (0.5, 0.4, 0.9)], [cb.Bernoulli(p) for p in (0.3, 0.3, 0.8)])
+    runs = cb.simulate({"IMED": cb.IMED(), "moments": cb.MomentIMED()}, bandit, cb.Budget(1e11))
+    assert (runs.rounds[:, 0, -1] > 3e11).all() and (runs.pulls[:, 0, -1].argmax(axis=1) == 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [cb.IMED(), cb.IMED(0.25), cb.MomentIMED(), cb.MomentIMED(0.25, 40.0, "any")],
+                         ids=repr)
+def test_the_kernel_pulls_what_the_definition_pulls(policy):
+    rng = np.random.default_rng(3)
+    known = cb.Bandit([cb.Bernoulli(p) for p in rng.random(6)], [cb.Constant(c) for c in rng.random(6)])
+    alike = cb.Bandit([cb.Bernoulli(0.5)] * 5, [cb.Bernoulli(0.5)] * 5)
+    free = cb.Bandit([cb.Bernoulli(0.5)] * 3, [cb.Constant(0.0), cb.Bernoulli(0.01), cb.Bernoulli(0.001)])
+    cases = [(make(K), lambda bandit: cb.Budget(3000 * bandit.cost_means.min()))
+             for make in FAMILIES.values() for K in (1, 3, 40)]
+    cases += [(known, stop) for stop in (cb.HardBudget(300.3), cb.Horizon(2000), cb.Budget(200))]
+    for bandits, stop in [*cases, (alike, cb.Budget(2000)), (free, cb.Horizon(2000))]:
+        quick, slow = (cb.simulate({"p": policy}, bandits, stop, 3, seed=2, checkpoints=40, fast=fast)
+                       for fast in (True, False))
+        assert same(quick, slow)
 
 
 @pytest.mark.parametrize(("make", "message"), [

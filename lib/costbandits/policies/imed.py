@@ -13,7 +13,7 @@ it by ratios, under a budget and with costs that have no upper bound, is ours.
 """
 
 from dataclasses import dataclass
-from math import inf, log, sqrt
+from math import inf, log, log1p, sqrt
 from typing import NamedTuple
 
 import numba as nb
@@ -23,7 +23,7 @@ from ..checks import positive, rounding
 from ..engine.driver import END
 from ..engine.numerics import bent
 from .base import NamedRule, Problem, checked, rule
-from .kl_ucb import divergence
+from .kl_ucb import TINY, divergence
 
 _jit = nb.njit(error_model="numpy")
 
@@ -78,8 +78,8 @@ def of_coins(r, c, rho):
     """
     more, b = rho * c - r, 1.0 - r + rho * (1.0 - c)
     s = min(2.0 * more / (b + sqrt(max(b * b + 4.0 * (rho - 1.0) * more, 0.0))), c)
-    x = (r + s) / (1.0 + s)
-    return divergence(r, x) + divergence(c, min(x / rho, c))
+    of_reward = bent(s) - r * bent(s / r) if r > TINY else log1p(s)     # kl(r, x); 1 - x is lost where r is next to 1
+    return of_reward + (divergence(c, min((r + s) / (1.0 + s) / rho, c)) if c < 1.0 or 2.0 * rho > 1.0 + r else 0.0)
 
 
 @_jit
