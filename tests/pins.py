@@ -65,7 +65,8 @@ EMPIRICAL = {"IMED": cb.IMED(), **{f"moment IMED {how}": cb.MomentIMED(0.5, depe
 # name of a study -> policies, bandits, stop, regrets
 STUDIES = {
     **{family: ({**INDICES, **EMPIRICAL, "b-greedy": cb.BGreedy(), "eps-greedy": cb.EpsilonGreedy(1, 0.1),
-                 "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True), "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1)},
+                 "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True),
+                 "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1)},
                 make, share_of_budget, [cb.regret.budgeted, lambda runs: cb.regret.budgeted(runs, "budget")])
        for family, make in (("bernoulli", cb.instances.bernoulli(6)), ("beta", cb.instances.beta(6)),
                             ("discrete", cb.instances.generalized_bernoulli(6)))},

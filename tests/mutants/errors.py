@@ -19,10 +19,11 @@ ERRORS = {
          "policies/test_classics.py::test_the_law_of_the_pulls", "candidates are thinned"),
     ],
     "costbandits/fast/imed.py": [
-        ("while rho < inf and (tree[1].low <= best or tree[1].floor > rho):", "while rho < inf and tree[1].low <= best:",
+        ("while rho < inf and (tree[1].low <= best or tree[1].floor > rho):",
+         "while rho < inf and tree[1].low <= best:",
          "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "below its floor a bound is none"),
         ("if money.spent + cost < money.due and r >= level * (c + cost):", "if money.spent + cost < money.due:",
-         "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "a block's costs may all come first"),
+         "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "a block's costs may come first"),
         ("return np.int64(exp(power) * (1.0 - SLACK))", "return np.int64(exp(power) * 1.1)",
          "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "the leader's own index grows"),
     ],
@@ -506,6 +507,12 @@ ERRORS = {
          "theory/test_bounds_cost_subsidy.py::test_theorem_4_by_hand", "two radii close the margin"),
         ("needed = tau * (cheap / (1 - alpha) + sqrt(2 * log(T) / tau))", "needed = tau * cheap / (1 - alpha)",
          "theory/test_bounds_cost_subsidy.py::test_leaves_by_hand", "its own radius holds the expensive arm back"),
+    ],
+    "costbandits/theory/bounds/imed.py": [
+        ("ends = 1 / top", "ends = 0.5 / top", "theory/test_bounds_imed.py::test_exact_divergence_by_hand",
+         "l may be as large as 1 / top"),
+        ("2 * root_r * ratio * root_c", "root_r * ratio * root_c", "theory/test_bounds_imed.py::test_rates_by_hand",
+         "standard deviations add up"),
     ],
     "costbandits/theory/bounds/kl_ucb.py": [
         ("np.where(below, (1 + 2 / more) / kappa, inf)", "np.where(below, (1 + 1 / more) / kappa, inf)",
