@@ -83,6 +83,17 @@ def test_a_run_by_hand(policy, fast):
     assert (np.flatnonzero(np.diff(runs.pulls[0, 0, :, 1])) + 2).tolist() == [2, 3 + 2, 13 + 3, 47 + 4]
 
 
+def test_costs_may_be_next_to_nothing():
+    tiny = cb.Bandit([cb.Beta(1, 1), cb.Bernoulli(0.5), cb.Constant(0.5)],
+                     [cb.Beta(0.01, 1), cb.Constant(1e-250), cb.Discrete([1e-200, 1.0], [0.5, 0.5])])
+    for policy in (cb.IMED(), cb.MomentIMED(), cb.MomentIMED(dependence="any")):
+        quick, slow = (cb.simulate({"p": policy}, tiny, cb.Horizon(500), 20, fast=fast) for fast in (True, False))
+        assert same(quick, slow)
+    # Rewards 1 and 0 at a ratio of 1e150: X is 0 or -2, of mean -1 and variance 1.
+    found = divergence([1, 0], [1e-150, 2e-150], 1e150, cb.MomentIMED(dependence="sample"))
+    assert found == pytest.approx(imed.of_moments(1.0, 1.0, 1.0))
+
+
 def test_scale_multiplies_the_logarithm():
     arms, products = one_arm([0.5, 0.5], [1.0, 1.0])
     policy = cb.MomentIMED(0.25)

@@ -87,10 +87,10 @@ def take(k, own):
 def bound(k, floor, own, arms):
     """A lower bound of arm k's index while rho is at least `floor`."""
     least, value = own.p.scale * log(arms.n[k]), index(k, floor, arms, own.told.known, own.p, own.products)
-    if value in (inf, least):
-        return value
     paid = floor * arms.cost[k]
-    return value - (value - least) * (SLACK + ULP * paid / (paid - arms.reward[k]))
+    if value in (inf, least) or not paid > arms.reward[k]:
+        return value if value == inf else least
+    return max(value - (value - least) * (SLACK + ULP * paid / (paid - arms.reward[k])), least)
 
 
 @nb.njit(error_model="numpy")

@@ -12,6 +12,7 @@ which one is b: Honda and Takemura, "Stochastic Bandit Based on Empirical Moment
 it by ratios, under a budget and with costs that have no upper bound, is ours.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log, log1p, sqrt
 from typing import NamedTuple
@@ -64,7 +65,7 @@ def of_moments(u, variance, top):
     if top <= 0.0:
         return inf
     w = top + u
-    if variance <= 0.0:
+    if variance <= TINY * w * w:
         return log(w / top)
     return -(w * w * bent(-u / w) + variance * bent(u * w / variance)) / (w * w + variance)
 
@@ -76,8 +77,9 @@ def of_coins(r, c, rho):
     As in `kl_ucb`: (x - r)/(1 - x) = (c - y)/(1 - y) = s, for which x = rho y is a quadratic equation; where all costs
     were 1, s is 1 at most.
     """
-    more, b = rho * c - r, 1.0 - r + rho * (1.0 - c)
-    s = min(2.0 * more / (b + sqrt(max(b * b + 4.0 * (rho - 1.0) * more, 0.0))), c)
+    one, ratio = 1.0 / max(rho, 1.0), min(rho, 1.0)         # the equation is divided by a large ratio
+    more, b = ratio * c - one * r, one * (1.0 - r) + ratio * (1.0 - c)
+    s = min(2.0 * more / (b + sqrt(max(b * b + 4.0 * (ratio - one) * more, 0.0))), c)
     of_reward = bent(s) - r * bent(s / r) if r > TINY else log1p(s)     # kl(r, x); 1 - x is lost where r is next to 1
     return of_reward + (divergence(c, min((r + s) / (1.0 + s) / rho, c)) if c < 1.0 or 2.0 * rho > 1.0 + r else 0.0)
 
@@ -94,16 +96,18 @@ def least_divergence(k, rho, arms, known, p, products):
         if known:
             return divergence(r, rho * c) if rho * c < 1.0 else inf
         return of_coins(r, c, rho)
-    v_r = max(arms.reward_sq[k] / n - r * r, 0.0)
-    if known:                                       # X is at most b - rho c
-        return of_moments(u, v_r, p.max_reward - rho * c)
-    v_c = max(arms.cost_sq[k] / n - c * c, 0.0)
-    variance = v_r + rho * rho * v_c
+    top = p.max_reward - rho * c if known else p.max_reward
+    w = top + u                 # the unit in which X is told, for rho may be 1e200
+    v_r, share = max(arms.reward_sq[k] / n - r * r, 0.0) / w / w, rho / w
+    if known:
+        return of_moments(u / w, v_r, top / w) if top > 0.0 else inf
+    v_c = share * (share * max(arms.cost_sq[k] / n - c * c, 0.0))
+    variance = v_r + v_c
     if p.kind == ANY:
-        variance += 2.0 * rho * sqrt(v_r * v_c)
+        variance += 2.0 * sqrt(v_r * v_c)
     elif p.kind == SAMPLE:
-        variance = max(variance - 2.0 * rho * (products[k] / n - r * c), 0.0)
-    return of_moments(u, variance, p.max_reward)
+        variance = max(variance - 2.0 * share * ((products[k] / n - r * c) / w), 0.0)
+    return of_moments(u / w, variance, top / w)
 
 
 @_jit
@@ -122,9 +126,10 @@ def imed(t, spent, arms, told, p, memory, rng):
             return k
     for k in range(arms.n.size):
         if spent + told.price[k] <= told.ceiling:
-            if arms.cost[k] <= 0.0:
+            ratio = arms.reward[k] / arms.cost[k] if arms.cost[k] > 0.0 else inf
+            if ratio == inf:
                 return k
-            rho = max(rho, arms.reward[k] / arms.cost[k])
+            rho = max(rho, ratio)
     arm, least = END, inf
     for k in range(arms.n.size):
         if spent + told.price[k] <= told.ceiling:
@@ -229,5 +234,6 @@ class MomentIMED(_Empirical):
         return Tuning(float(self.scale), float(self.max_reward), DEPENDENCE.index(self.dependence))
 
     @property
-    def learn(self):
+    def learn(self) -> Callable | None:
+        """What is done after each pull: products are added up where a sample variance needs them."""
         return multiply if self.dependence == "sample" else None
