@@ -191,7 +191,8 @@ def test_what_is_refused(make, message):
 
 
 @pytest.mark.parametrize(("policy", "bandit", "stop", "message"), [
-    (cb.MomentIMED(max_reward=2.0), cb.Bandit([cb.Constant(3)], [cb.Constant(1)]), cb.Budget(9), r"reward support.*2"),
+    (cb.MomentIMED(max_reward=2.0), cb.Bandit([cb.Constant(3)], [cb.Constant(1)]), cb.Budget(9),
+     r"reward support.*\(0\.0, 2\.0\).*, or give it max_reward=that value"),
     (cb.MomentIMED(), cb.Bandit([cb.Constant(1)], [cb.Constant(-1)]), cb.Horizon(9), r"cost support.*\(0\.0, inf\)"),
     (cb.IMED(), cb.Bandit([cb.Constant(1)], [cb.Constant(2)]), cb.Budget(9), r"cost support.*\(0\.0, 1\.0\)"),
     (cb.MomentIMED(), cb.Bandit([cb.Constant(1)], [cb.Constant(1)]), cb.AnytimeBudget(0.5, 9), "anytime")])
