@@ -164,8 +164,10 @@ ERRORS = {
          "policies/test_imed.py::test_known_costs_lower_the_top", "a known cost is paid in any case"),
         ("if c < 1.0 or 2.0 * rho > 1.0 + r else 0.0)", "if c < 1.0 else 0.0)",
          "policies/test_imed.py::test_divergence_of_coins_by_hand", "where all costs were 1, they may yet be less"),
-        ("if ratio == inf:\n                return k", "if ratio == inf:\n                continue",
-         "policies/test_imed.py::test_ties_and_free_arms", "what costs nothing is pulled"),
+        ("free = k if free == END else free", "free = k",
+         "policies/test_imed.py::test_ties_and_free_arms", "the lowest position wins a tie"),
+        ("rho * told.price[first] < p.max_reward", "rho * told.price[first] <= p.max_reward",
+         "policies/test_imed.py::test_a_known_cost_may_rule_an_arm_out", "as good as the best is not better"),
     ],
     "costbandits/policies/kl_ucb.py": [
         ("log(max(t / n, 1.0)) if p.plus else log(t)", "log(t) if p.plus else log(max(t / n, 1.0))",

@@ -103,11 +103,21 @@ def test_scale_multiplies_the_logarithm():
 def test_ties_and_free_arms():
     same = cb.Bandit([cb.Constant(0.5)] * 3, [cb.Constant(0.5)] * 3)
     free = cb.Bandit([cb.Constant(0.5)] * 3, [cb.Constant(0.5), cb.Constant(0.0), cb.Constant(0.0)])
+    seldom = cb.Bandit([cb.Constant(0.5)] * 3, [cb.Bernoulli(0.5), cb.Bernoulli(1e-9), cb.Constant(0.0)])
     for policy in (cb.IMED(), cb.MomentIMED()):
         for fast in (True, False):
             pulls = [cb.simulate({"p": policy}, bandit, cb.Horizon(8), shuffle=False, fast=fast).pulls[0, 0, -1]
-                     for bandit in (same, free)]
-            assert [one.tolist() for one in pulls] == [[3, 3, 2], [1, 6, 1]]
+                     for bandit in (same, free, seldom)]
+            assert [one.tolist() for one in pulls[:2]] == [[3, 3, 2], [0, 8, 0]] and pulls[2][2] == 1
+
+
+def test_a_known_cost_may_rule_an_arm_out():
+    # A reward of 1/2 at 1/4, so a ratio of 2: what costs 1/2 cannot be better, what costs 0.49 may be.
+    for last, pulls in ((0.5, 0), (0.49, 1)):
+        bandit = cb.Bandit([cb.Constant(0.0), cb.Constant(0.5)], [cb.Constant(last), cb.Constant(0.25)])
+        for fast in (True, False):
+            runs = cb.simulate({"IMED": cb.IMED(), "moments": cb.MomentIMED()}, bandit, cb.Budget(9), fast=fast)
+            assert (runs.pulls[:, 0, -1, 0] == pulls).all()
 
 
 def test_a_hard_budget_is_spent_on_what_it_affords():

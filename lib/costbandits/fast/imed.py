@@ -37,8 +37,9 @@ from .search import holder
 ULP = 1e-15         # relative error of what a divergence is taken of; that of its own is below SLACK
 SHARE = 0.5                 # how much of what an arm is ahead of the least index may be lost before it is evaluated
 
-# The leader; its ratio and its pulls while nothing need be evaluated; the first arm that is not in the tree.
-RACE = np.dtype([("leader", "i8"), ("level", "f8"), ("reach", "i8"), ("aside", "i8")])
+# The leader; its ratio and its pulls while nothing need be evaluated; the first arm that is not in the tree; how many
+# arms were pulled.
+RACE = np.dtype([("leader", "i8"), ("level", "f8"), ("reach", "i8"), ("aside", "i8"), ("pulled", "i8")])
 # The least bound of an arm's index, the highest floor, the largest ratio; of an arm that is absent the next such arm.
 NODE = np.dtype([("low", "f8"), ("floor", "f8"), ("ratio", "f8")])
 ASIDE = np.dtype([("value", "f8"), ("after", "i8")])
@@ -54,6 +55,7 @@ class Bounds(NamedTuple):
     race: np.record
     tree: np.ndarray
     aside: np.ndarray
+    queue: np.ndarray           # the arms in the order of their first pulls
     products: np.ndarray        # of no use without a sample variance
 
 
@@ -121,7 +123,7 @@ def lead(own, arms):
         if ratio > rho or (ratio == rho and k < leader):
             leader, rho = k, ratio
         k = own.aside[k].after
-    if tree[1].ratio >= rho:
+    if tree[1].ratio >= rho and tree[1].ratio > -inf:
         k = holder(tree.ratio)
         if tree[1].ratio > rho or k < leader:
             leader, rho = k, tree[1].ratio
@@ -132,8 +134,16 @@ def lead(own, arms):
 @nb.njit(error_model="numpy")
 def search(own, arms):
     """The arm to pull: the first one without a cost, else that with the least index, ties to the lowest position."""
-    told, p, race, tree, aside, products = own
+    told, p, race, tree, aside, queue, products = own
     leader, rho = lead(own, arms)
+    wish = -inf                     # below this ratio the next arm is pulled for the first time
+    if race.pulled < queue.size:
+        first = queue[race.pulled]
+        wish = p.max_reward / told.price[first] * (1.0 + ULP)
+        if not told.known or max(rho, 0.0) * told.price[first] < p.max_reward:
+            aside[first].after, race.aside = race.aside, first
+            race.pulled, race.reach = race.pulled + 1, -1
+            return first
     arm, best, k = leader, inf, race.aside
     while k >= 0 and rho < inf:
         aside[k].value = value = index(k, rho, arms, told.known, p, products)
@@ -160,7 +170,7 @@ def search(own, arms):
         else:
             put(tree, k, -inf, -inf, ratio_of(k, arms))
         k = after
-    race.leader, race.level, race.reach = leader, max(tree[1].floor, tree[1].ratio), -1
+    race.leader, race.level, race.reach = leader, max(tree[1].floor, tree[1].ratio, wish), -1
     if arm == leader:
         race.level, race.reach = (inf, FAR) if rho == inf else (race.level, grown(tree[1].low / p.scale))
     return arm
@@ -207,11 +217,9 @@ def pull_on(arm, m, money, own, arms, outcomes):
 
 @step
 def choose(t, money, own, arms, limits, rng):
-    """Each arm once; then the leader, for as many rounds as may be, while nothing need be evaluated."""
-    race, arm, m = own.race, t, 1
-    if money.spent >= limits.pause:
-        arm = PAUSE
-    elif t >= arms.n.size:
+    """The leader, for as many rounds as may be, while nothing need be evaluated."""
+    race, arm, m = own.race, PAUSE, 1
+    if money.spent < limits.pause:
         arm = race.leader
         if not (arms.n[arm] <= race.reach and ratio_of(arm, arms) >= race.level):
             arm = search(own, arms)
@@ -240,16 +248,16 @@ by_floors = loop(choose, advance, goes_on=if_counted)
 
 
 def new_bounds(told: Told, p: Tuning, K: int) -> Bounds:
-    """What the kernel begins with: an empty tree, all arms beside it.
+    """What the kernel begins with: an empty tree.
 
-    >>> cb.IMED().p.scale, new_bounds(Told(False, np.zeros(3), inf), cb.IMED().p, 3).aside["after"].tolist()
-    (1.0, [1, 2, -1])
+    >>> new_bounds(Told(True, np.array([3.0, 1.0, 2.0]), inf), cb.IMED().p, 3).queue
+    array([1, 2, 0])
     """
     race, tree, aside = new_record(RACE), np.zeros(2 << (K - 1).bit_length(), NODE), np.zeros(K, ASIDE)
-    race.reach = -1
+    race.leader = race.reach = race.aside = -1
     tree["low"], tree["floor"], tree["ratio"] = inf, -inf, -inf
-    aside["after"] = np.append(np.arange(1, K), -1)
-    return Bounds(told, p, race, tree.view(np.recarray), aside.view(np.recarray), np.zeros(1))
+    return Bounds(told, p, race, tree.view(np.recarray), aside.view(np.recarray),
+                  np.argsort(told.price, kind="stable"), np.zeros(1))
 
 
 def _has_floors(policy):

@@ -42,7 +42,7 @@ class Tuning(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Whether no cost varies; what each pull costs, and the most that may be spent, under a hard budget."""
+    """Whether no cost varies; what each pull costs then, else 0; and the most that may be spent under a hard budget."""
 
     known: bool
     price: np.ndarray
@@ -119,20 +119,24 @@ def index(k, rho, arms, known, p, products):
 
 @rule
 def imed(t, spent, arms, told, p, memory, rng):
-    """Each arm once; then one that never cost anything, else the least n D + scale log n; of those that it affords."""
-    rho = 0.0
-    for k in range(arms.n.size):
-        if arms.n[k] == 0 and spent + told.price[k] <= told.ceiling:
-            return k
+    """Of the arms that it affords: each once, unless its known cost rules it out; then the least n D + scale log n."""
+    rho, first, free = 0.0, END, END
     for k in range(arms.n.size):
         if spent + told.price[k] <= told.ceiling:
             ratio = arms.reward[k] / arms.cost[k] if arms.cost[k] > 0.0 else inf
-            if ratio == inf:
-                return k
-            rho = max(rho, ratio)
+            if arms.n[k] == 0:
+                first = k if first == END or told.price[k] < told.price[first] else first
+            elif ratio == inf:
+                free = k if free == END else free
+            else:
+                rho = max(rho, ratio)
+    if free != END and (told.known or first == END):
+        return free
+    if first != END and (not told.known or rho * told.price[first] < p.max_reward):
+        return first
     arm, least = END, inf
     for k in range(arms.n.size):
-        if spent + told.price[k] <= told.ceiling:
+        if arms.n[k] > 0 and spent + told.price[k] <= told.ceiling:
             value = index(k, rho, arms, told.known, p, memory.sums)
             if value < least or arm == END:
                 arm, least = k, value
@@ -151,9 +155,8 @@ class _Empirical(NamedRule):
     rule = staticmethod(imed)
 
     def told(self, problem: Problem) -> Told:
-        if problem.hard:
-            return Told(True, problem.cost_means, problem.budget + rounding(problem.budget))
-        return Told(problem.known_costs, np.zeros(problem.K), inf)
+        ceiling = problem.budget + rounding(problem.budget) if problem.hard else inf
+        return Told(problem.known_costs, problem.cost_means * problem.known_costs, ceiling)
 
     def remember(self, problem: Problem) -> Products:
         return Products(np.zeros(problem.K))
@@ -164,9 +167,10 @@ class IMED(_Empirical):
     """IMED for outcomes 0 and 1: the arm with the least n D + scale log n, D = min {kl(r, x) + kl(c, y) : x >= rho y}.
 
     r and c are an arm's mean reward and cost, rho is the largest r/c, and kl the divergence of Bernoulli laws; where
-    costs are known, D = kl(r, rho c), infinite from rho c = 1 on. Each arm is pulled once to begin with. An arm whose
-    observed costs are all 0 is pulled, and the lowest position wins a tie. Under a hard budget all is about the arms
-    that it affords; an anytime budget is refused, for no round is skipped.
+    costs are known, D = kl(r, rho c), infinite from rho c = 1 on. Each arm is pulled once to begin with; where costs
+    are known the cheapest first, and only while rho c < 1. An arm whose observed costs are all 0 is pulled, and the
+    lowest position wins a tie. Under a hard budget all is about the arms that it affords; an anytime budget is refused,
+    for no round is skipped.
 
     Parameters
     ----------
@@ -200,8 +204,9 @@ class MomentIMED(_Empirical):
     tau rounds, and o(log tau) more, at most (`cb.bounds.imed.rates`).
 
     Each arm is pulled once to begin with. Variances divide by n; one that is 0 is taken for what it is. An arm whose
-    observed costs are all 0 is pulled, and the lowest position wins a tie. Where costs are known, X is at most b - rho
-    c. Under a hard budget all is about the arms that it affords; an anytime budget is refused, for no round is skipped.
+    observed costs are all 0 is pulled, and the lowest position wins a tie. Where costs are known, X is at most
+    b - rho c, and arms are first pulled in the order of their costs, none while rho c >= b. Under a hard budget all is
+    about the arms that it affords; an anytime budget is refused, for no round is skipped.
 
     Parameters
     ----------
