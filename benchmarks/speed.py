@@ -54,6 +54,8 @@ POLICIES = {
     "KL-UCB-SC": cb.KLUCBSC(),
     "omega-UCB, KL bounds": cb.OmegaKLUCB(),
     "PD-BwK": cb.PDBwK(),
+    "IMED": cb.IMED(),
+    "moment IMED": cb.MomentIMED(),
     "b-greedy": cb.BGreedy(),
     "eps-greedy": cb.EpsilonGreedy(1.0, 0.1),
     "BTS": cb.BTS(),

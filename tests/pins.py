@@ -49,6 +49,8 @@ def linear(rng):
 THREE = cb.Bandit([cb.Beta(2, 3), cb.Beta(3, 2), cb.Beta(4, 1)], [cb.Beta(1, 4), cb.Beta(2, 2), cb.Beta(5, 2)])
 PRICED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47, 0.2)], [cb.Constant(c) for c in (0.2, 1.0, 0.6, 0.1)])
 SMALL = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.4)], [cb.Constant(0.3), cb.Constant(0.1)])
+MONEY = cb.Bandit([cb.Discrete([0, m, 40], [0.5, 0.49, 0.01]) for m in (1, 2, 3)], [cb.Beta(2, 2), cb.Constant(0.5),
+                                                                                    cb.Discrete([0, 3], [0.5, 0.5])])
 CHARGED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47)], [cb.Bernoulli(c) for c in (0.2, 0.9, 0.6)])
 INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
            "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-BV1": cb.UCBBV1(),
@@ -58,10 +60,13 @@ INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 
            "omega KL 1/4": cb.OmegaKLUCB(0.25),
            "PD-BwK": cb.PDBwK(0.5), "PD-BwK, log TK": cb.PDBwK(), "mine": cb.IndexPolicy(my_index, (0.1,)),
            "mine, monotone": cb.IndexPolicy(my_index, (0.1,), monotone=True)}
+EMPIRICAL = {"IMED": cb.IMED(), **{f"moment IMED {how}": cb.MomentIMED(0.5, dependence=how)
+                                   for how in ("independent", "any", "sample")}}
 # name of a study -> policies, bandits, stop, regrets
 STUDIES = {
-    **{family: ({**INDICES, "b-greedy": cb.BGreedy(), "eps-greedy": cb.EpsilonGreedy(1, 0.1), "BTS": cb.BTS(),
-                 "BTS naive": cb.BTS(naive=True), "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1)},
+    **{family: ({**INDICES, **EMPIRICAL, "b-greedy": cb.BGreedy(), "eps-greedy": cb.EpsilonGreedy(1, 0.1),
+                 "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True),
+                 "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1)},
                 make, share_of_budget, [cb.regret.budgeted, lambda runs: cb.regret.budgeted(runs, "budget")])
        for family, make in (("bernoulli", cb.instances.bernoulli(6)), ("beta", cb.instances.beta(6)),
                             ("discrete", cb.instances.generalized_bernoulli(6)))},
@@ -72,7 +77,7 @@ STUDIES = {
                      "eps-first": cb.EpsilonFirst(0.1)},
                     cb.instances.knapsack(6), cb.HardBudget(2000.5), [cb.regret.knapsack]),
     "known costs, rewards of 0 and 1": ({"KL-UCB": cb.KLUCB(), "TS": cb.KnownCostTS(),
-                                         "TS naive": cb.KnownCostTS(naive=True)},
+                                         "TS naive": cb.KnownCostTS(naive=True), **EMPIRICAL},
                                         PRICED, cb.HardBudget(700.5), [cb.regret.knapsack]),
     "known costs, scaled": ({"KL-UCB": cb.KLUCB(40.0), "TS": cb.KnownCostTS(40.0)}, cb.instances.knapsack(6),
                             cb.HardBudget(2000.5), [cb.regret.knapsack]),
@@ -81,6 +86,8 @@ STUDIES = {
                      "my choice": cb.ChoosePolicy(my_choice, memory=lambda K: 1),
                      "eps-greedy": cb.EpsilonGreedy(1, 0.1)},
                     SMALL, cb.Budget(60_000.0), [cb.regret.budgeted]),
+    "money": ({"moment IMED": cb.MomentIMED(0.25, 40.0), "any": cb.MomentIMED(1.0, 40.0, "any")}, MONEY,
+              cb.Budget(4000.0), [cb.regret.budgeted]),
     "small known costs": ({"KUBE": cb.KUBE(), "eps-first": cb.EpsilonFirst(0.1), "TS": cb.KnownCostTS(),
                            "mine": cb.IndexPolicy(my_index, (0.1,))},
                           SMALL, cb.HardBudget(60_000.0), [cb.regret.knapsack]),

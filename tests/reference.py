@@ -32,7 +32,8 @@ INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 
            "UCB-B2": cb.UCBB2(), "KL-UCB-SC": cb.KLUCBSC(), "KL-UCB-SC+": cb.KLUCBSC(plus=True, exploration=0.5),
            "omega KL": cb.OmegaKLUCB(0.5),
            "PD-BwK": cb.PDBwK(0.5)}
-POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True)}
+POLICIES = {**INDICES, "b-greedy": cb.BGreedy(), "BTS": cb.BTS(), "BTS naive": cb.BTS(naive=True), "IMED": cb.IMED(),
+            "moment IMED": cb.MomentIMED(0.5)}
 
 # What a random stream is for; a stream is SeedSequence(seed, spawn_key=(replication, purpose, arm)).
 INSTANCE, REWARD, COST, POLICY, ORDER = range(5)
@@ -202,6 +203,32 @@ class Greedy(Index):
         return super().choose(t, arms, lam, rng)
 
 
+class Empirical(Index):
+    """IMED: each arm once, then one that cost nothing, then the least n D(arm, rho) + a log n."""
+
+    def __init__(self, divergence, a):
+        self.divergence, self.a = divergence, a
+
+    def choose(self, t, arms, lam, rng):
+        if t <= len(arms):
+            return t - 1
+        if free := [position for position, arm in enumerate(arms) if arm.c == 0]:
+            return free[0]
+        ratios = [sum(arm.rewards) / sum(arm.costs) for arm in arms]
+        values = [arm.n * (self.divergence(arm, max(ratios)) if ratio < max(ratios) else 0) + self.a * log(arm.n)
+                  for arm, ratio in zip(arms, ratios, strict=True)]
+        return values.index(min(values))
+
+
+def two_points(arm, rho):
+    """The divergence between two laws on the same two points, 1 and what mean and variance of R - rho C demand."""
+    mean, variance = arm.r - rho * arm.c, np.var(arm.rewards) + rho**2 * np.var(arm.costs)
+    if variance == 0:
+        return log(1 - mean)
+    low = mean - variance / (1 - mean)
+    return kl((mean - low) / (1 - low), -low / (1 - low))
+
+
 class Thompson(Index):
     """BTS: Beta(alpha, beta) for reward and cost of every arm, outcomes made binary by a trial each."""
 
@@ -226,6 +253,8 @@ LITERAL = {"omega 1/4": lambda K: Index(omega(0.25)), "omega 1": lambda K: Index
            "KL-UCB-SC": lambda K: Index(kl_ucb_sc(False, 1.0)), "KL-UCB-SC+": lambda K: Index(kl_ucb_sc(True, 0.5)),
            "omega KL": lambda K: Index(omega_kl(0.5)),
            "PD-BwK": lambda K: Index(pd_bwk(0.5)),
+           "IMED": lambda K: Empirical(lambda arm, rho: least_divergence(arm.r, arm.c, rho), 1.0),
+           "moment IMED": lambda K: Empirical(two_points, 0.5),
            "b-greedy": lambda K: Greedy(lambda t, arm, lam: arm.r / arm.c if arm.c > 0 else inf)}
 
 

@@ -75,6 +75,8 @@ CALLS = [
     (cb.polytopes.vertices, {"normals": [[-1, 0], [0, -1], [1, 1]], "limits": [0, 0, 1]},
      {"normals": "numbers", "limits": "numbers"}),
     (cb.OmegaUCB, {"rho": 0.25}, {"rho": "positive"}), (cb.OmegaStarUCB, {"rho": 0.25}, {"rho": "positive"}),
+    (cb.IMED, {"scale": 1.0}, {"scale": "positive"}),
+    (cb.MomentIMED, {"scale": 1.0}, {"scale": "positive", "max_reward": "positive", "dependence": "text"}),
     (cb.BudgetUCB, {"min_cost": 0.1, "exploration": 1}, {"exploration": "positive"}),
     (cb.EpsilonGreedy, {"c": 5, "d": 0.25}, {"c": "positive", "d": "positive"}),
     (cb.KUBE, {"reward_scale": 1}, {"reward_scale": "positive"}),

@@ -18,6 +18,15 @@ ERRORS = {
         ("if t == clock.candidate and rng.random() * clock.rate < own.often / (t + 1):", "if t == clock.candidate:",
          "policies/test_classics.py::test_the_law_of_the_pulls", "candidates are thinned"),
     ],
+    "costbandits/fast/imed.py": [
+        ("while rho < inf and (tree[1].low <= best or tree[1].floor > rho):",
+         "while rho < inf and tree[1].low <= best:",
+         "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "below its floor a bound is none"),
+        ("if money.spent + cost < money.due and r >= level * (c + cost):", "if money.spent + cost < money.due:",
+         "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "a block's costs may come first"),
+        ("return np.int64(exp(power) * (1.0 - SLACK))", "return np.int64(exp(power) * 1.1)",
+         "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "the leader's own index grows"),
+    ],
     "costbandits/fast/kube.py": [
         ("if costs[k] <= rest and spent + costs[k] <= ceiling and kinds < costs.size:",
          "if spent + costs[k] <= ceiling and kinds < costs.size:", "policies/test_kube.py::test_filling_by_hand",
@@ -152,6 +161,20 @@ ERRORS = {
     "costbandits/policies/pd_bwk.py": [
         ("g = log(max(rounds, 1.0) * problem.K)", "g = log(max(rounds, 1.0))",
          "policies/test_policies.py::test_defaults_are_the_papers_recommendations", "the constant counts the arms"),
+    ],
+    "costbandits/policies/imed.py": [
+        ("return log(w / top)", "return u / top", "policies/test_imed.py::test_divergence_of_moments_by_hand",
+         "a law of one value has a divergence, too"),
+        ("variance += 2.0 * sqrt(v_r * v_c)", "variance += sqrt(v_r * v_c)",
+         "policies/test_imed.py::test_the_variance_is_that_of_the_dependence", "standard deviations add up"),
+        ("top = p.max_reward - rho * c if known else p.max_reward", "top = p.max_reward",
+         "policies/test_imed.py::test_known_costs_lower_the_top", "a known cost is paid in any case"),
+        ("if c < 1.0 or 2.0 * rho > 1.0 + r else 0.0)", "if c < 1.0 else 0.0)",
+         "policies/test_imed.py::test_divergence_of_coins_by_hand", "where all costs were 1, they may yet be less"),
+        ("free = k if free == END else free", "free = k",
+         "policies/test_imed.py::test_ties_and_free_arms", "the lowest position wins a tie"),
+        ("rho * told.price[first] < p.max_reward", "rho * told.price[first] <= p.max_reward",
+         "policies/test_imed.py::test_a_known_cost_may_rule_an_arm_out", "as good as the best is not better"),
     ],
     "costbandits/policies/kl_ucb.py": [
         ("log(max(t / n, 1.0)) if p.plus else log(t)", "log(t) if p.plus else log(max(t / n, 1.0))",
@@ -493,6 +516,12 @@ ERRORS = {
          "theory/test_bounds_cost_subsidy.py::test_theorem_4_by_hand", "two radii close the margin"),
         ("needed = tau * (cheap / (1 - alpha) + sqrt(2 * log(T) / tau))", "needed = tau * cheap / (1 - alpha)",
          "theory/test_bounds_cost_subsidy.py::test_leaves_by_hand", "its own radius holds the expensive arm back"),
+    ],
+    "costbandits/theory/bounds/imed.py": [
+        ("ends = 1 / top", "ends = 0.5 / top", "theory/test_bounds_imed.py::test_exact_divergence_by_hand",
+         "l may be as large as 1 / top"),
+        ("2 * root_r * ratio * root_c", "root_r * ratio * root_c", "theory/test_bounds_imed.py::test_rates_by_hand",
+         "standard deviations add up"),
     ],
     "costbandits/theory/bounds/kl_ucb.py": [
         ("np.where(below, (1 + 2 / more) / kappa, inf)", "np.where(below, (1 + 1 / more) / kappa, inf)",

@@ -4,6 +4,7 @@ from .base import ChoosePolicy, IndexPolicy, choose, index
 from .budget_ucb import UCBBV1, VUCBBV1, BudgetUCB
 from .classics import CUCB, IUCB, MUCB, UCB1, UCBB2, BGreedy, EpsilonGreedy, UCBSCPlus
 from .cost_subsidy import CSETC, CSTS, CSUCB, BlindETC, CommitOnce, PairwiseElimination
+from .imed import IMED, MomentIMED
 from .kl_ucb import KLUCB, KLUCBSC, OmegaKLUCB
 from .known_cost_ts import KnownCostTS
 from .kube import KUBE, EpsilonFirst, FractionalKUBE
@@ -15,12 +16,12 @@ from .suak import SUAK, SUAK2, ControlBudget, KnownMeans, OnePhaseSkip, PrimalDu
 from .subsidy_repairs import CSVOI, CSElimination
 from .thompson import BTS
 
-__all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CSVOI", "CUCB", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB", "SUAK",
-           "SUAK2", "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB",
+__all__ = ["BTS", "CB", "CSETC", "CSTS", "CSUCB", "CSVOI", "CUCB", "IMED", "IUCB", "KLUCB", "KLUCBSC", "KUBE", "MUCB",
+           "SUAK", "SUAK2", "UCB1", "UCBB2", "UCBBV1", "VUCBBV1", "BGreedy", "BlindETC", "BudgetCB", "BudgetUCB",
            "CSElimination", "ChoosePolicy", "CommitOnce", "ControlBudget", "EpsilonFirst", "EpsilonGreedy",
-           "FractionalKUBE", "IndexPolicy", "KnownCostTS", "KnownMeans", "OmegaKLUCB", "OmegaStarUCB", "OmegaUCB",
-           "OnePhaseSkip", "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip", "choose",
-           "index", "tally"]
+           "FractionalKUBE", "IndexPolicy", "KnownCostTS", "KnownMeans", "MomentIMED", "OmegaKLUCB", "OmegaStarUCB",
+           "OmegaUCB", "OnePhaseSkip", "PDBwK", "PairwiseElimination", "PrimalDualSkip", "UCBSCPlus", "UCBSimplexSkip",
+           "choose", "index", "tally"]
 
 
 def __dir__():

@@ -272,5 +272,5 @@ def _first_difference(pulls, rounds):
 
 def _scaling(policy, what):
     """How values from 0 on are brought into the range that a policy is made for, as the end of a sentence."""
-    own = ", or give it reward_scale=that value" if hasattr(policy, "reward_scale") else ""
+    own = "".join(f", or give it {name}=that value" for name in ("reward_scale", "max_reward") if hasattr(policy, name))
     return f"; divide {what}s by their largest value" + own * (what == "reward")

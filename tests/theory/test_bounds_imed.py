@@ -1,0 +1,96 @@
+"""Divergences of two moments: by hand, against the exact ones of random laws, and what follows for rates."""
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import costbandits as cb
+from costbandits.policies.imed import of_coins, of_moments
+from costbandits.theory.bounds import imed as bounds
+from costbandits.theory.bounds.kl_ucb import closest, divergence
+from costbandits.theory.bounds.kl_ucb import rates as least_rates
+
+
+def test_exact_divergence_by_hand():
+    # The points -2 and 1 with 2/3 and 1/3; a law of one value, -1, whose l is 1 / top; one with a mean above 0.
+    assert bounds.exact_divergence([-2, 1], [2 / 3, 1 / 3], 1.0) == pytest.approx(log(2) / 3, rel=1e-14)
+    assert bounds.exact_divergence([-1], [1.0], 1.0) == pytest.approx(log(2), rel=1e-14)
+    assert bounds.exact_divergence([-1, 1], [0.25, 0.75], 1.0) == 0.0
+    # 0 instead of top = 1: E log(1 - l X) = log(3) / 2 at l = 1.
+    assert bounds.exact_divergence([-2, 0], [0.5, 0.5], 1.0) == pytest.approx(log(3) / 2, rel=1e-14)
+
+
+def random_law(rng):
+    """A law with mean below 0 on up to seven values below 1, often with 1 among them, some of them rare."""
+    n = int(rng.integers(1, 8))
+    x, p = 1 - 10**rng.uniform(-2, 1) * rng.random(n), rng.dirichlet(np.full(n, rng.choice([0.2, 1.0, 5.0])))
+    if rng.random() < 0.5:
+        x[0] = 1.0
+    return x, p, p @ x
+
+
+def test_no_law_is_closer_than_the_two_points():
+    rng, seen, equal = np.random.default_rng(1), 0, 0
+    while seen < 5000:
+        x, p, mean = random_law(rng)
+        if mean > -1e-3:
+            continue
+        exact, least = bounds.exact_divergence(x, p, 1.0), float(bounds.moment_divergence(mean, p @ (x - mean)**2, 1.0))
+        assert least <= exact * (1 + 1e-9)
+        seen, equal = seen + 1, equal + (exact < least * (1 + 1e-6))
+    assert equal < seen / 2
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.floats(0.01, 0.95), st.floats(1.05, 20), st.floats(0.1, 50))
+def test_two_points_are_two_points(chance, factor, top):
+    low = -top * chance / (1 - chance) * factor
+    mean, variance = chance * top + (1 - chance) * low, chance * (1 - chance) * (top - low)**2
+    exact = bounds.exact_divergence([low, top], [1 - chance, chance], top)
+    assert float(bounds.moment_divergence(mean, variance, top)) == pytest.approx(exact, rel=1e-9)
+    assert float(bounds.moment_divergence(mean, variance, top)) == pytest.approx(of_moments(-mean, variance, top), 1e-9)
+
+
+def test_coins_at_a_known_cost_have_their_own_divergence():
+    r, price = 0.3, np.array([0.31, 0.5, 0.9])
+    for p in price:
+        assert float(bounds.moment_divergence(r - p, r * (1 - r), 1 - p)) == pytest.approx(float(divergence(r, p)))
+
+
+def test_coins_are_no_closer_than_their_moments():
+    rng = np.random.default_rng(2)
+    for r, c, more in rng.random((2000, 3)):
+        rho = r / c * (1 + 5 * more)
+        exact = float(closest(r, c, rho)[0])
+        assert of_coins(r, c, rho) == pytest.approx(exact, rel=1e-6, abs=1e-12)
+        assert of_moments(rho * c - r, r * (1 - r) + rho**2 * c * (1 - c), 1.0) <= exact * (1 + 1e-9)
+
+
+def test_rare_events_have_bennetts_exponent():
+    variance = 1e-7
+    for x in (0.01, 1.0, 100.0):
+        u = x * variance
+        assert float(bounds.moment_divergence(-u, variance, 1.0) / bounds.rare_events(-u, variance, 1.0)) == \
+            pytest.approx(1, abs=1e-4)
+        v, y = variance * (1 + x), x / (1 + x)
+        assert float(bounds.rare_events(-u, variance, 1.0)) == pytest.approx(v * ((1 - y) * np.log1p(-y) + y))
+
+
+def test_rates_by_hand():
+    # At the ratio 2 the second arm is worth 1/2 - 2 = -3/2 with the variance 1/4 + 4 (1/4) = 5/4 and, at most, 9/4:
+    # w = 5/2, D = (25/4 log 5/2 - 5/4 log 4) / (15/2), or (25/4 log 5/2 - 9/4 log 8/3) / (17/2).
+    bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.5)], [cb.Bernoulli(0.4), cb.Discrete([0.5, 1.5], [0.5, 0.5])])
+    for how, D in (("independent", (25 * log(2.5) - 5 * log(4)) / 30), ("any", (25 * log(2.5) - 9 * log(8 / 3)) / 34)):
+        assert bounds.rates(bandit, 1.0, how) == pytest.approx([0, 1 / D])
+    rewards = [cb.Bernoulli(0.8), cb.Bernoulli(0.3), cb.Constant(0.5)]
+    known = cb.Bandit(rewards, [cb.Constant(c) for c in (0.8, 0.5, 2.0)])
+    assert bounds.rates(known) == pytest.approx([0, 1 / float(divergence(0.3, 0.5)), 0])
+
+
+def test_moments_need_no_fewer_pulls_than_the_lower_bound():
+    for seed in range(50):
+        bandit = cb.instances.bernoulli(6)(np.random.default_rng(seed))
+        assert (bounds.rates(bandit) >= least_rates(bandit) * (1 - 1e-9)).all()
