@@ -24,7 +24,7 @@ __version__ = "0.2.0"
 _ROOMS = {"environments": ("ads", "distributions", "polytopes"), "studies": ("progress",),
           "theory": ("bounds", "coverage", "factory", "intervals", "optimum"),
           "analysis": ("figures", "regret", "statistics"),
-          "theory.intervals": ("asymmetric_interval",), "analysis.statistics": ("paired",)}
+          "studies.agent": ("Agent",), "theory.intervals": ("asymmetric_interval",), "analysis.statistics": ("paired",)}
 _LATER = {name: f"{__name__}.{room}" for room, names in _ROOMS.items() for name in names}
 
 __all__ = ["AnytimeBudget", "Bandit", "Bernoulli", "Beta", "Budget", "Constant", "Discrete", "HardBudget", "Horizon",
@@ -52,8 +52,8 @@ def __getattr__(name):
 # What `dir(cb)` and completion show: enough to begin with. Policies are offered by `cb.policies`; all other names of
 # `__all__` are there, too.
 _FRONT = {*__all__} - {*policies.__all__, *_LATER, "StoreError", "check_sampler"} | {
-    "ChoosePolicy", "IndexPolicy", "bounds", "choose", "figures", "index", "optimum", "paired", "policies", "polytopes",
-    "regret", "statistics"}
+    "Agent", "ChoosePolicy", "IndexPolicy", "bounds", "choose", "figures", "index", "optimum", "paired", "policies",
+    "polytopes", "regret", "statistics"}
 
 
 def __dir__():
