@@ -6,6 +6,7 @@
     cb.regret.budgeted(runs)[:, :, -1].mean(axis=1)
 """
 
+import difflib
 import importlib
 
 from . import policies
@@ -38,7 +39,10 @@ _LATER |= {"ledger": "compendium"}
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        known = {each.lower(): each for each in __all__}
+        near = [] if name.startswith("_") else difflib.get_close_matches(name.lower(), known, n=1)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}"
+                             + "".join(f"; did you mean {known[each]}?" for each in near))
     try:
         room = importlib.import_module(_LATER[name])
     except ModuleNotFoundError as error:

@@ -21,7 +21,7 @@ from ..engine.driver import END
 from ..engine.fingerprint import digest
 from ..engine.stacks import POLICY, stream
 from ..engine.stops import StopRule
-from ..policies.base import IndexRule, Policy, require_policies
+from ..policies.base import IndexRule, Policy, require_policy
 from .keys import RESULTS
 from .live import Index, Unknown, compile_steps, player
 
@@ -85,7 +85,7 @@ class Agent:
 
     def __init__(self, policy: Policy, arms: Iterable[str] | dict[str, float], stop: StopRule, max_reward: float = 1.0,
                  max_cost: float | None = None, seed: int = 0, clip: bool = False):
-        require_policies({"policy": policy})
+        require_policy("policy", policy)
         require(isinstance(stop, StopRule) and ours(type(stop)), "stop", stop,
                 "must be Budget(total), HardBudget(total), AnytimeBudget(rate, horizon) or Horizon(rounds)")
         require(isinstance(arms, dict | list | tuple) or hasattr(arms, "__array__"), "arms", arms,
@@ -102,10 +102,10 @@ class Agent:
         self._n, self._attached, self._open = np.zeros((3, 0), np.int64)
         self._sums, self._paid, self._own, self._prices = np.zeros((4, 0)), np.zeros((2, 0)), *np.zeros((2, 0))
         self._use = np.zeros(0, bool)
-        self._player = self._guess = None
-        require(len(arms) > 0, "arms", arms, "must be one or more")
-        for name in arms:
-            self._append(name, arms[name] if self._priced else None)
+        self._player = self._guess = self._means = None
+        names = list(arms)
+        require(0 < len(names) == len(set(names)), "arms", arms, "must be one or more, all different")
+        self._append(arms if self._priced else dict.fromkeys(names))
         require(policy.skips or stop.rate is None, "policy", policy,
                 "must be able to skip rounds under an anytime budget (SUAK, ..., your own by cb.choose)")
         require(self._priced or not stop.hard, "stop", stop, "needs what each arm costs: arms={name: price}")
@@ -124,8 +124,9 @@ class Agent:
         with self._lock:
             if not self._pending:
                 return 0.0
-            costs = self._max_cost if self.stop.rate is not None else self._prices if self._priced else \
-                self._means(self._paid, 0.5 * self._max_cost)[1]
+            if self.stop.rate is not None:
+                return len(self._pending) * self._max_cost
+            costs = self._prices if self._priced else self._imagined()[1] * self._max_cost
             return float((self._open * costs).sum())
 
     @property
@@ -150,20 +151,16 @@ class Agent:
         """Which arms can be asked for."""
         return self._use & (self._prices <= self.left + rounding(self._total)) if self.stop.hard else self._use
 
-    def _means(self, sums, unknown):
-        """Means of each arm, from sums (rows, K); of an arm without an outcome, over all; `unknown` without any."""
-        with np.errstate(all="ignore"):
-            means = sums / self._n
-        rows, told = np.flatnonzero(self._n == 0), self._n.sum()
-        means[:, rows] = (sums.sum(axis=1) / told)[:, None] if told else unknown
-        return means
-
     def _imagined(self):
-        """The scaled means of rewards, costs and their squares that count for pulls under way, shape (4, K)."""
-        means = self._means(self._sums, 0.5)
-        if self._priced:
-            means[1] = self._prices / self._max_cost
-        return means
+        """What counts for a pull under way: each arm's scaled mean reward, cost and squares, shape (4, K); of an arm
+        without an outcome, over all arms; a half of everything before any outcome."""
+        if self._means is None:
+            told = self._n.sum()
+            self._means = self._sums / np.maximum(self._n, 1)
+            self._means[:, self._n == 0] = (self._sums.sum(axis=1) / told)[:, None] if told else 0.5
+            if self._priced:
+                self._means[1] = self._prices / self._max_cost
+        return self._means
 
     def _seen(self):
         """Round, pulls and sums as an index sees them."""
@@ -225,7 +222,7 @@ class Agent:
             k = self._play_on(self._guess)
         if k is not None and self.stop.rate is not None:
             most = self._prices[k] / self._max_cost if self._priced else 1.0
-            return k if self._running + most <= self.stop.rate * (self._rounds + 1) else None
+            return k if k >= 0 and self._running + most <= self.stop.rate * (self._rounds + 1) else None
         if k is None or (k >= 0 and fits[k]):
             return k
         # What the policy wants does not fit beside the pulls under way: the best ratio that does.
@@ -335,68 +332,72 @@ class Agent:
         self.clipped += clipped
         if not isinstance(self.policy, IndexRule):
             self._history[k].extend((r, c))
-        self._guess = None
+        self._guess = self._means = None
 
     # ---- arms ----------------------------------------------------------------------------------------
 
     def add(self, arm: str, price: float | None = None) -> None:
         """Add an arm, with its price if arms have prices; or use one again that was retired."""
         with self._lock:
-            if arm in self._names and not self._use[k := self._place(arm)]:
-                self._used(k, True)
+            if arm in self._names:
+                k = self._names.index(arm)
+                require(not self._use[k], "arm", arm, "is there already")
+                self._changed(lambda: self._switch(k, True))
             else:
-                self._append(arm, price, check=True)
+                self._changed(lambda: self._append({arm: price}))
 
     def retire(self, arm: str) -> None:
         """Ask for an arm no more. Pulls of it that are under way can be told still."""
         with self._lock:
             k = self._place(arm)
             require(self._use.sum() > self._use[k], "arm", arm, "is the last one in use")
-            self._used(k, False)
+            self._changed(lambda: self._switch(k, False))
 
     def _place(self, arm):
         require(arm in self._names, "arm", arm, f"must be one of {self._names}")
         return self._names.index(arm)
 
-    def _used(self, k, use):
-        before = bool(self._use[k])
-        self._use[k] = use
+    def _switch(self, k, use):
+        self._use = np.where(np.arange(self._use.size) == k, use, self._use)
+
+    def _changed(self, change):
+        """Change the arms, unless the policy refuses what it is told then."""
+        before = dict(vars(self))
         try:
+            change()
             self._renewed()
         except ValueError:
-            self._use[k] = before
+            vars(self).update(before)
             raise
 
     def _renewed(self):
         """Let the policy begin anew with what it is told now."""
         self._player = player(self.policy, self._problem(), stream(self._seed, 0, POLICY))
-        self._guess = None
+        self._guess = self._means = None
 
-    def _append(self, name, price, check=False):
-        name = name.item() if isinstance(name, np.generic) else name
-        require(isinstance(name, str | int) and not isinstance(name, bool), "arm", name,
-                "must be a name: a text or a whole number")
-        require(name not in self._names, "arm", name, "is there already")
-        require(price is None or self._priced, f"price of arm {name!r}", price, "the other arms have none")
-        if self._priced:
-            high = self._max_cost if self._bounded else math.inf
-            free = self.stop.rate is not None or self.stop.total == math.inf
-            allowed = "must be a finite number, " + "0 or more" * free + "above 0" * (not free)
-            price = number(f"price of arm {name!r}", price, 0.0, high,
-                           allowed + f", and at most max_cost ({high:g})" * self._bounded, -math.inf if free else 0.0)
-        before = {part: getattr(self, part) for part in KEPT}
-        more = {"_prices": price or 0.0, "_use": True}
-        for part, kept in before.items():
-            column = np.full((*kept.shape[:-1], 1), more.get(part, 0), kept.dtype)
-            setattr(self, part, np.concatenate([kept, column], axis=-1))
-        try:
-            if check:
-                self._renewed()
-        except ValueError:
-            vars(self).update(before)
-            raise
-        self._names.append(name)
-        self._history.append(array("d"))
+    def _append(self, arms):
+        """Add arms from a dict name -> price, or None."""
+        names = [name.item() if isinstance(name, np.generic) else name for name in arms]
+        for name, price in zip(names, arms.values(), strict=True):
+            require(isinstance(name, str | int) and not isinstance(name, bool), "arm", name,
+                    "must be a name: a text or a whole number")
+            require(price is None or self._priced, f"price of arm {name!r}", price, "the other arms have none")
+        prices = [self._price(f"price of arm {name!r}", price) if self._priced else 0.0
+                  for name, price in zip(names, arms.values(), strict=True)]
+        for part in KEPT:
+            kept = getattr(self, part)
+            more = {"_prices": prices, "_use": True}.get(part, 0)
+            columns = np.full((*kept.shape[:-1], len(names)), more, kept.dtype)
+            setattr(self, part, np.concatenate([kept, columns], axis=-1))
+        self._names = self._names + names
+        self._history = self._history + [array("d") for _ in names]
+
+    def _price(self, name, price):
+        free, most = self.stop.rate is not None or self.stop.total == math.inf, math.inf
+        allowed = "must be a finite number, 0 or more" if free else "must be a finite number above 0"
+        if self._bounded:
+            most, allowed = self._max_cost, f"{allowed}, and at most max_cost ({self._max_cost:g})"
+        return number(name, price, 0.0, most, allowed, -math.inf if free else 0.0)
 
     # ---- looking and keeping -------------------------------------------------------------------------
 
@@ -446,7 +447,7 @@ class Agent:
         Raises ValueError for a file that is damaged or something else, or of another policy, stop rule or version; the
         file stays as it is.
         """
-        require_policies({"policy": policy})
+        require_policy("policy", policy)
         state = _read(path)
         require(state["policy"] == [repr(policy), digest(policy).hex()], "policy", policy,
                 f"{path} is of another: {state['policy'][0]}")
