@@ -201,7 +201,7 @@ def test_an_anytime_budget_is_kept_and_allows_one_pull_at_a_time(policy):
 def test_outcomes_are_divided_and_not_shifted():
     def pulled(unit):
         rng = np.random.default_rng(4)
-        agent = cb.Agent(cb.OmegaUCB(), list("abc"), cb.Budget(20 * unit), max_reward=8 * unit, max_cost=unit)
+        agent = cb.Agent(cb.OmegaUCB(), list("abc"), cb.Budget(99 * unit), max_reward=8 * unit, max_cost=unit)
         for _ in range(60):
             pull = agent.ask()
             agent.tell(pull, 8 * unit * rng.random(), unit * rng.random())
