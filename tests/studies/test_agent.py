@@ -134,6 +134,7 @@ def test_outcomes_that_are_as_imagined_may_come_late(policy, stop):
     assert pulled(60) == pulled(1)
 
 
+PRICES = arms_of(PRICED)
 NEED_PRICES = {type(policy) for policy, bandit, stop in GAMES if bandit is PRICED}
 
 
@@ -208,6 +209,17 @@ def test_outcomes_are_divided_and_not_shifted():
             yield pull.arm
 
     assert list(pulled(1.0)) == list(pulled(4.0))
+
+
+def test_a_reward_scale_makes_no_difference():
+    def pulled(scale):
+        agent, rng = cb.Agent(cb.KUBE(scale), PRICES, HARD, max_reward=8, seed=2), np.random.default_rng(2)
+        for _ in range(80):
+            pull = agent.ask()
+            agent.tell(pull, 8 * rng.random())
+            yield pull.arm
+
+    assert list(pulled(1.0)) == list(pulled(8.0))
 
 
 AGENT = {"policy": cb.BTS(), "arms": ["red", "blue"], "stop": cb.Budget(9), "max_reward": 40, "max_cost": 2.5}
@@ -324,7 +336,7 @@ def test_threads_lose_nothing():
 
 @pytest.mark.parametrize(("change", "other", "words"), [
     (lambda text: text[:-9], {}, "is not the file of an agent, or is damaged"),
-    (lambda text: "", {}, "is not the file"),
+    (lambda text: "", {}, "is not the file"), (lambda text: "\udcff", {}, "is not the file"),
     (lambda text: '{"a": 1}', {}, "is not the file"), (lambda text: "[]", {}, "is not the file"),
     (lambda text: text.replace("2.5", "2.6"), {}, "its checksum is wrong"),
     (lambda text: text.replace('"version": "1', '"version": "2'), {}, "is of version"),
@@ -335,7 +347,7 @@ def test_a_file_that_is_not_the_agents_is_refused_and_left_alone(tmp_path, chang
     agent.ask()
     agent.save(path)
     assert json.loads(path.read_text())["agent"]["arms"] == ["red", "blue"]
-    path.write_text(change(path.read_text()))
+    path.write_text(change(path.read_text()), errors="surrogateescape")
     before = path.read_bytes()
     with pytest.raises(ValueError, match=words):
         cb.Agent.load(path, **{name: AGENT[name] for name in ("policy", "stop")} | other)

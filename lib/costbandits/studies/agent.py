@@ -63,7 +63,8 @@ class Agent:
         is never exceeded. Under an anytime budget only one pull can be under way.
     max_reward, max_cost : float
         The largest reward and cost that can occur, by which they are divided: policies are made for 0 to 1. The
-        smallest is 0. With prices costs are divided only by a `max_cost` that is given.
+        smallest is 0. With prices costs are divided only by a `max_cost` that is given. A policy's `reward_scale` need
+        not be set; if it is, that makes no difference.
     seed : int
     clip : bool
         Whether outcomes out of range are clipped, and counted in `clipped`; else they are refused.
@@ -93,8 +94,9 @@ class Agent:
         self.policy, self.stop, self.clip, self.clipped = policy, stop, flag("clip", clip), 0
         self._seed, self._max_reward = count("seed", seed, low=0), positive("max_reward", max_reward)
         self._max_cost = 1.0 if max_cost is None else positive("max_cost", max_cost)
+        self._reward_unit = self._max_reward / getattr(policy, "reward_scale", 1.0)     # such policies divide, too
         self._priced, self._bounded = isinstance(arms, dict), max_cost is not None or stop.rate is not None
-        self._lock, self._names, self._history = threading.RLock(), [], []
+        self._lock, self._saving, self._names, self._history = threading.RLock(), threading.Lock(), [], []
         self._rounds = self._nulls = self._next = 0         # rounds asked for, those without a pull among them; next id
         self._pending, self._running = {}, 0.0              # id -> arm; what was spent, in the order told, scaled
         # Of each arm: outcomes told, those from elsewhere among them, pulls under way; sums of scaled rewards, costs
@@ -190,10 +192,10 @@ class Agent:
 
     # ---- ask -----------------------------------------------------------------------------------------
 
-    @np.errstate(all="ignore")      # without compilation NumPy warns of what is infinite on purpose
     def ask(self) -> Pull:
         """What to pull next. The pull is under way until it is told or cancelled. ValueError if the run is `over`."""
-        with self._lock:
+        # Without compilation NumPy warns of what is infinite on purpose.
+        with self._lock, np.errstate(all="ignore"):
             require(not self.over, "left", self.left, "the run is over; Agent.over says so beforehand")
             require(self.stop.rate is None or not self._pending, "pulls under way", len(self._pending),
                     "an anytime budget allows one at a time: tell its outcome, or cancel it")
@@ -325,7 +327,7 @@ class Agent:
         return inside, int(inside != value)
 
     def _count(self, k, reward, cost, clipped):
-        r, c = reward / self._max_reward, cost / self._max_cost
+        r, c = reward / self._reward_unit, cost / self._max_cost
         self._n[k] += 1
         self._sums[:, k] += r, c, r * r, c * c
         self._paid[:, k] += reward, cost
@@ -401,12 +403,11 @@ class Agent:
 
     # ---- looking and keeping -------------------------------------------------------------------------
 
-    @np.errstate(all="ignore")
     def table(self) -> "pd.DataFrame":
         """A row for each arm: pulls told, those under way, mean reward and cost in their own units, their ratio, and
         the index of the coming round; NaN where there is none."""
         import pandas as pd
-        with self._lock:
+        with self._lock, np.errstate(all="ignore"):
             index, plays = np.full(len(self._names), np.nan), self._plays()
             if isinstance(plays, Index):
                 index[self._use] = plays.values(*self._seen())[self._use]
@@ -427,18 +428,19 @@ class Agent:
         """Write all to a file, which is replaced as a whole or, if that fails, not at all."""
         target = os.path.realpath(path)
         part = f"{target}.{os.getpid()}-{threading.get_ident()}.part"
-        with self._lock:
-            text = json.dumps(self._state(), allow_nan=False)
-        head = {"format": FORMAT, "version": VERSION, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-        try:
-            with open(part, "w", encoding="utf-8") as file:
-                file.write(f'{json.dumps(head)[:-1]}, "agent": {text}}}\n')
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(part)
+        with self._saving:          # what is written last is the latest; meanwhile others may ask and tell
+            with self._lock:
+                text = json.dumps(self._state(), allow_nan=False)
+            head = {"format": FORMAT, "version": VERSION, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+            try:
+                with open(part, "w", encoding="utf-8") as file:
+                    file.write(f'{json.dumps(head)[:-1]}, "agent": {text}}}\n')
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(part, target)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(part)
 
     @classmethod
     def load(cls, path: str | os.PathLike, policy: Policy, stop: StopRule) -> "Agent":
@@ -464,11 +466,11 @@ class Agent:
 
 def _read(path):
     """What a file of an agent says, once it is found to be whole."""
-    with open(path, encoding="utf-8") as file:
+    with open(path, "rb") as file:
         text = file.read()
     try:
         kept = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         kept = None
     require(isinstance(kept, dict) and kept.get("format") == FORMAT, "path", str(path),
             "is not the file of an agent, or is damaged")
