@@ -71,9 +71,9 @@ def evaluate(index, t, n, sums, constant, params, values):
 class Index:
     """The indices of an `IndexRule`.
 
-    >>> found = Index(cb.MUCB(), Unknown("MUCB", K=2, prices=None, budget=9.0))
+    >>> found = Index(cb.UCB1(), Unknown("UCB1", K=2, prices=None, budget=9.0))
     >>> found.values(4, np.array([3, 0]), np.ones((4, 2))).round(2)
-    array([ 3.28,   inf])
+    array([1.19,  inf])
     """
 
     def __init__(self, policy: IndexRule, problem: Unknown):
