@@ -155,7 +155,7 @@ def test_an_index_sees_pulls_under_way_at_their_arms_mean():
     assert agent.left == pytest.approx(99 - 7 - agent.reserved)
 
 
-@pytest.mark.parametrize("policy", [cb.KUBE(), cb.EpsilonFirst(0.3), cb.KnownCostTS(), cb.FractionalKUBE(), cb.BTS(),
+@pytest.mark.parametrize("policy", [cb.KUBE(), cb.EpsilonFirst(0.3), cb.KnownCostTS(), cb.FractionalKUBE(),
                                     cb.ChoosePolicy(my_choice, memory=lambda K: 1)], ids=repr)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_hard_budget_is_never_exceeded_whatever_is_under_way(policy, seed):
