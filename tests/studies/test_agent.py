@@ -382,10 +382,19 @@ def test_nothing_is_lost_in_a_file(tmp_path):
     assert again._state() == agent._state() and [again.ask() for _ in range(9)] == [agent.ask() for _ in range(9)]
 
 
-def test_a_name_that_is_almost_right_is_told():
+class Unbounded:
+    mean, variance, support = 0.5, 0.25, (0.0, np.inf)
+
+    def sample(self, rng, size):
+        return rng.exponential(0.5, size)
+
+
+def test_what_is_almost_right_is_told():
     with pytest.raises(AttributeError, match="no attribute 'OmegaUBC'; did you mean OmegaUCB"):
         cb.OmegaUBC  # noqa: B018
     with pytest.raises(ValueError, match=r"must be a non-empty dict label -> policy: \{'any label': policy\}"):
         cb.simulate(cb.BTS(), COINS, BUDGET)
     with pytest.raises(ValueError, match=r"of a dict of arms, list\(arms.values\(\)\)"):
         cb.Bandit({"red": cb.Bernoulli(0.5)}, {"red": cb.Bernoulli(0.5)})
+    with pytest.raises(ValueError, match=r"reward support = \(0.0, inf\): .*; cut off what has no bound"):
+        cb.simulate({"UCB1": cb.UCB1()}, cb.Bandit([Unbounded()], [cb.Constant(1)]), BUDGET)

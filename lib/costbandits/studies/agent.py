@@ -105,9 +105,9 @@ class Agent:
         self._sums, self._paid, self._own, self._prices = np.zeros((4, 0)), np.zeros((2, 0)), *np.zeros((2, 0))
         self._use = np.zeros(0, bool)
         self._player = self._guess = self._means = None
-        names = list(arms)
+        names = [_name(name) for name in arms]
         require(0 < len(names) == len(set(names)), "arms", arms, "must be one or more, all different")
-        self._append(arms if self._priced else dict.fromkeys(names))
+        self._append(dict(zip(names, arms.values(), strict=True)) if self._priced else dict.fromkeys(names))
         require(policy.skips or stop.rate is None, "policy", policy,
                 "must be able to skip rounds under an anytime budget (SUAK, ..., your own by cb.choose)")
         require(self._priced or not stop.hard, "stop", stop, "needs what each arm costs: arms={name: price}")
@@ -193,7 +193,10 @@ class Agent:
     # ---- ask -----------------------------------------------------------------------------------------
 
     def ask(self) -> Pull:
-        """What to pull next. The pull is under way until it is told or cancelled. ValueError if the run is `over`."""
+        """What to pull next. The pull is under way until it is told or cancelled.
+
+        ValueError if the run is `over`, RuntimeError if the policy returns no number, or no arm that there is.
+        """
         # Without compilation NumPy warns of what is infinite on purpose.
         with self._lock, np.errstate(all="ignore"):
             require(not self.over, "left", self.left, "the run is over; Agent.over says so beforehand")
@@ -341,6 +344,7 @@ class Agent:
     def add(self, arm: str, price: float | None = None) -> None:
         """Add an arm, with its price if arms have prices; or use one again that was retired."""
         with self._lock:
+            arm = _name(arm)
             if arm in self._names:
                 k = self._names.index(arm)
                 require(not self._use[k], "arm", arm, "is there already")
@@ -356,6 +360,7 @@ class Agent:
             self._changed(lambda: self._switch(k, False))
 
     def _place(self, arm):
+        arm = _name(arm)
         require(arm in self._names, "arm", arm, f"must be one of {self._names}")
         return self._names.index(arm)
 
@@ -379,13 +384,10 @@ class Agent:
 
     def _append(self, arms):
         """Add arms from a dict name -> price, or None."""
-        names = [name.item() if isinstance(name, np.generic) else name for name in arms]
-        for name, price in zip(names, arms.values(), strict=True):
-            require(isinstance(name, str | int) and not isinstance(name, bool), "arm", name,
-                    "must be a name: a text or a whole number")
+        names = list(arms)
+        for name, price in arms.items():
             require(price is None or self._priced, f"price of arm {name!r}", price, "the other arms have none")
-        prices = [self._price(f"price of arm {name!r}", price) if self._priced else 0.0
-                  for name, price in zip(names, arms.values(), strict=True)]
+        prices = [self._price(f"price of arm {name!r}", price) if self._priced else 0.0 for name, price in arms.items()]
         for part in KEPT:
             kept = getattr(self, part)
             more = {"_prices": prices, "_use": True}.get(part, 0)
@@ -462,6 +464,14 @@ class Agent:
         for part in KEPT:
             setattr(agent, part, np.array(state[part], getattr(agent, part).dtype))
         return agent
+
+
+def _name(arm):
+    """An arm's name, looked at."""
+    name = arm.item() if isinstance(arm, np.generic) else arm
+    require(isinstance(name, str | int) and not isinstance(name, bool), "arm", arm,
+            "must be a name: a text or a whole number")
+    return name
 
 
 def _read(path):
