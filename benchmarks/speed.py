@@ -434,15 +434,57 @@ def _start(cache, what):
 
 def start_up():
     """Seconds from nothing to an imported library and to the end of a small study; cold is without compiled code."""
+    first = "import costbandits as cb; cb.Agent(cb.OmegaUCB(), ['a', 'b'], cb.Budget(9)).ask()"
     study = ("import costbandits as cb; "
              "cb.simulate({'omega': cb.OmegaUCB(), 'BTS': cb.BTS()}, cb.instances.bernoulli(10), cb.Budget(100))")
     bare = min(_start("", "pass") for _ in range(3))
     with tempfile.TemporaryDirectory() as cache:
         cold = _start(cache, study)
-        warm, imported = (min(_start(cache, what) for _ in range(3)) for what in (study, "import costbandits"))
-    for what, seconds in (("import", imported), ("import and a first study, compiled before", warm),
+        _start(cache, first)
+        warm, asked, imported = (min(_start(cache, what) for _ in range(3))
+                                 for what in (study, first, "import costbandits"))
+    for what, seconds in (("import", imported), ("import and an agent's first ask, compiled before", asked),
+                          ("import and a first study, compiled before", warm),
                           ("import and a first study, with its compilation", cold)):
         yield f"{what:50}{seconds - bare:10.2f} s"
+
+
+def serving(policy, K, under_way=0, rounds=2000):
+    """Microseconds of an ask and of a tell, medians, with so many pulls under way."""
+    agent, rng = cb.Agent(policy, [f"arm {k}" for k in range(K)], cb.Budget(1e9)), np.random.default_rng(0)
+    times, waiting = [], []
+    for _ in range(2 * K + under_way + rounds):
+        start = time.perf_counter()
+        waiting.append(agent.ask())
+        asked = time.perf_counter()
+        if len(waiting) > under_way:
+            outcome = waiting.pop(0), float(rng.random() < 0.4), float(rng.random() < 0.5)
+            begun = time.perf_counter()
+            agent.tell(*outcome)
+            times.append((asked - start, time.perf_counter() - begun))
+    return 1e6 * np.median(times[-rounds:], axis=0)
+
+
+def agents():
+    """What an agent at work costs: asking, telling, keeping, starting."""
+    for label, policy, *game in (("omega-UCB 1/4", cb.OmegaUCB(), 10), ("omega-UCB 1/4", cb.OmegaUCB(), 1000),
+                                 ("omega-UCB 1/4", cb.OmegaUCB(), 10, 100), ("KL-UCB-SC", cb.KLUCBSC(), 10),
+                                 ("BTS", cb.BTS(), 10), ("BTS", cb.BTS(), 1000), ("BTS", cb.BTS(), 10, 100)):
+        ask, tell = serving(policy, *game, rounds=200 if len(game) > 1 else 2000)
+        about = f"an agent's ask and tell, {label}, K={game[0]}" + "".join(f", {many} under way" for many in game[1:])
+        yield f"{about:62}{ask:8.0f}{tell:8.0f} us"
+    agent, rng = cb.Agent(cb.BTS(), list(range(10)), cb.Budget(1e9)), np.random.default_rng(0)
+    for i, (reward, cost) in enumerate(rng.random((100_000, 2))):
+        agent.attach(i % 10, reward, cost)
+    with tempfile.TemporaryDirectory() as folder:
+        path, times = Path(folder) / "agent.json", [time.perf_counter()]
+        agent.save(path)
+        times.append(time.perf_counter())
+        cb.Agent.load(path, cb.BTS(), agent.stop).ask()
+        times.append(time.perf_counter())
+    for what, seconds in zip(("saving 100,000 outcomes of BTS", "loading them, and the first ask"), np.diff(times),
+                             strict=True):
+        yield f"{what:62}{seconds:8.2f} s"
 
 
 def destination(name, about):
@@ -463,8 +505,8 @@ def main(path):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, replications, start_up, sampling, trillion, rivals, thompson, knapsacks, linear, anytime,
-                 subsidy, policies):
+    for part in (experiment, replications, start_up, agents, sampling, trillion, rivals, thompson, knapsacks, linear,
+                 anytime, subsidy, policies):
         for line in itertools.chain([""], part()):
             print(line, flush=True)
             lines.append(line)

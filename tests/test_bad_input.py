@@ -88,6 +88,8 @@ CALLS = [
     (cb.ChoosePolicy, {"rule": cb.BGreedy.rule}, {"rule": "rule", "params": "parameters", "memory": "function"}),
     (cb.simulate, STUDY, {"bandits": "bandit", "stop": "stop", "replications": "count", "seed": "index",
                           "checkpoints": "count", "shuffle": "flag", "reduce": "function", "max_rounds": "count"}),
+    (cb.Agent, {"policy": cb.MUCB(), "arms": ["a", "b"], "stop": cb.Budget(5)},
+     {"policy": "bandit", "arms": "runs", "stop": "stop", "max_reward": "positive", "clip": "flag"}),
     (cb.regret.budgeted, {"runs": RUNS}, {"runs": "runs", "against": "text"}),
     (cb.regret.knapsack, {"runs": RUNS}, {"runs": "runs"}), (cb.regret.anytime, {"runs": RUNS}, {"runs": "runs"}),
     (cb.regret.quality, {"runs": RUNS, "alpha": 0.1}, {"runs": "runs", "alpha": "share"}),

@@ -6,6 +6,7 @@
     cb.regret.budgeted(runs)[:, :, -1].mean(axis=1)
 """
 
+import difflib
 import importlib
 
 from . import policies
@@ -24,7 +25,7 @@ __version__ = "0.2.0"
 _ROOMS = {"environments": ("ads", "distributions", "polytopes"), "studies": ("progress",),
           "theory": ("bounds", "coverage", "factory", "intervals", "optimum"),
           "analysis": ("figures", "regret", "statistics"),
-          "theory.intervals": ("asymmetric_interval",), "analysis.statistics": ("paired",)}
+          "studies.agent": ("Agent",), "theory.intervals": ("asymmetric_interval",), "analysis.statistics": ("paired",)}
 _LATER = {name: f"{__name__}.{room}" for room, names in _ROOMS.items() for name in names}
 
 __all__ = ["AnytimeBudget", "Bandit", "Bernoulli", "Beta", "Budget", "Constant", "Discrete", "HardBudget", "Horizon",
@@ -38,7 +39,10 @@ _LATER |= {"ledger": "compendium"}
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        known = {each.lower(): each for each in __all__}
+        near = [] if name.startswith("_") else difflib.get_close_matches(name.lower(), known, n=1)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}"
+                             + "".join(f"; did you mean {known[each]}?" for each in near))
     try:
         room = importlib.import_module(_LATER[name])
     except ModuleNotFoundError as error:
@@ -52,8 +56,8 @@ def __getattr__(name):
 # What `dir(cb)` and completion show: enough to begin with. Policies are offered by `cb.policies`; all other names of
 # `__all__` are there, too.
 _FRONT = {*__all__} - {*policies.__all__, *_LATER, "StoreError", "check_sampler"} | {
-    "ChoosePolicy", "IndexPolicy", "bounds", "choose", "figures", "index", "optimum", "paired", "policies", "polytopes",
-    "regret", "statistics"}
+    "Agent", "ChoosePolicy", "IndexPolicy", "bounds", "choose", "figures", "index", "optimum", "paired", "policies",
+    "polytopes", "regret", "statistics"}
 
 
 def __dir__():

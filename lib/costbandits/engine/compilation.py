@@ -258,14 +258,17 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
     return Kernel(outer, signature, holds_a_rule=True)
 
 
-def ready(rule: Callable, signature: Signature) -> Callable:
-    """The rule, compiled for this signature: rules of the library are compiled only when they are played.
+def ready(rule: Callable, signature: Signature | None = None) -> Callable:
+    """The rule, compiled for this signature, or else for the types of each call: rules of the library are compiled only
+    when they are played.
 
     >>> from costbandits.engine.plain import INDEX
     >>> ready(cb.UCB1.rule, INDEX) is cb.UCB1.rule
     True
     """
-    if not nb.config.DISABLE_JIT and signature.args not in rule.overloads:
+    if signature is None and not nb.config.DISABLE_JIT:
+        _keep_part(rule)
+    elif not nb.config.DISABLE_JIT and signature.args not in rule.overloads:
         if not _holds_typed(rule):      # a reader's takes a tenth of a second, and would stay for ever
             keep(rule)
         rule.compile(signature)

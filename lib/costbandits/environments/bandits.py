@@ -54,6 +54,8 @@ class Bandit:
     def __init__(self, rewards: Iterable[Distribution], costs: Iterable[Distribution]):
         for name, laws in (("rewards", rewards), ("costs", costs)):
             require(hasattr(laws, "__iter__"), name, laws, "must be a sequence of distributions, one per arm")
+            require(not isinstance(laws, dict), name, laws,
+                    "must be a sequence of distributions, one per arm: of a dict of arms, list(arms.values())")
         self.rewards, self.costs = tuple(rewards), tuple(costs)
         require(len(self.rewards) > 0, "rewards", self.rewards, "a bandit needs at least one arm")
         require(len(self.rewards) == len(self.costs), "costs", f"{len(self.costs)} distributions",

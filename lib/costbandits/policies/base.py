@@ -141,22 +141,28 @@ def takes_one(name: str, function: Callable, argument: str) -> None:
 
 def require_policies(policies: dict) -> None:
     """Raise ValueError unless `policies` is a dict label -> policy, ready to play."""
+    hint = ": {'any label': policy}" * isinstance(policies, Policy)
     require(isinstance(policies, dict) and len(policies) > 0, "policies", policies,
-            "must be a non-empty dict label -> policy")
+            f"must be a non-empty dict label -> policy{hint}")
     for label, policy in policies.items():
-        hint = ""
-        if isinstance(policy, type):
-            hint = f"; call the class: {policy.__name__}(...)"
-        elif callable(policy):
-            hint = "; a rule under @cb.index becomes one by cb.IndexPolicy(rule), under @cb.choose by cb.ChoosePolicy"
-        require(isinstance(policy, Policy), f"policies[{label!r}]", policy, f"must be a policy{hint}")
-        require_current(label, getattr(policy, "rule", None))
+        require_policy(f"policies[{label!r}]", policy)
+
+
+def require_policy(name: str, policy: object) -> None:
+    """Raise ValueError, calling it `name`, unless this is a policy, ready to play."""
+    hint = ""
+    if isinstance(policy, type):
+        hint = f"; call the class: {policy.__name__}(...)"
+    elif callable(policy):
+        hint = "; a rule under @cb.index becomes one by cb.IndexPolicy(rule), under @cb.choose by cb.ChoosePolicy"
+    require(isinstance(policy, Policy), name, policy, f"must be a policy{hint}")
+    require_current(name, getattr(policy, "rule", None))
 
 
 def require_known_costs(policy: "Policy", problem: Problem) -> None:
     """Raise ValueError where costs are random."""
     require(problem.known_costs, f"{type(policy).__name__}, costs", "random",
-            "the policy must know every cost in advance: Constant(value)")
+            "the policy must know every cost in advance: Constant(value), or an agent's arms={name: price}")
 
 
 def require_hard(policy: "Policy", problem: Problem) -> None:

@@ -77,8 +77,8 @@ class _LowestCostIndex(_LowestCost, IndexRule):
         return np.array([self.exploration], float)
 
     def check(self, problem: Problem) -> None:
-        require(self.min_cost is not None or problem.min_cost > 0, "smallest expected cost", problem.min_cost,
-                f"{type(self).__name__} needs one above 0, or a min_cost")
+        least = self.lowest_cost(problem)
+        require(least > 0, "smallest expected cost", least, f"{type(self).__name__} needs one above 0, or a min_cost")
 
     def prepare(self, problem: Problem) -> np.ndarray:
         return np.full(problem.K, self.lowest_cost(problem))

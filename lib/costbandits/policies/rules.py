@@ -182,10 +182,10 @@ def compiled(function: Callable, maker: str) -> Callable:
     return _marked(made, maker=maker, compiled_from=fingerprint.digest(function))
 
 
-def require_current(label: str, rule: Callable | None) -> None:
+def require_current(name: str, rule: Callable | None) -> None:
     """Raise ValueError if what a compiled rule reads from outside has changed since: it plays by the old values."""
     then = getattr(rule, "compiled_from", None)
-    require(then is None or then == fingerprint.digest(inspect.unwrap(rule)), f"policies[{label!r}]", rule,
+    require(then is None or then == fingerprint.digest(inspect.unwrap(rule)), name, rule,
             "something that its rule reads from outside has changed since the rule was compiled: run the cell with the "
             "rule again, or hand over what changes by params")
 

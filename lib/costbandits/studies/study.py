@@ -111,7 +111,8 @@ class Study:
                 allowed = (policy.reward_support if what == "reward" else policy.support) or (-np.inf, np.inf)
                 require(allowed[0] <= low and high <= allowed[1], f"{what} support", (low, high),
                         f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}"
-                        + _scaling(policy, what) * (0 == allowed[0] <= low and high < np.inf))
+                        + _scaling(policy, what) * (0 == allowed[0] <= low and high < np.inf)
+                        + "; cut off what has no bound, as cb.TruncatedNormal does" * (not high - low < np.inf))
             for arm, law in enumerate(laws):
                 if ours(type(law)):
                     continue

@@ -1,0 +1,400 @@
+"""An agent makes the pulls of a simulation, whatever is told when; and its files are whole or refused."""
+
+import errno
+import json
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import costbandits as cb
+from costbandits import fast
+from costbandits.engine.run import Run
+from costbandits.engine.stacks import POLICY, Stacks, stream
+from costbandits.policies.base import Policy, Problem
+
+CHANCES, SHARES = (0.3, 0.5, 0.45, 0.2), (0.4, 0.5, 0.3, 0.6)
+COINS = cb.Bandit([cb.Bernoulli(p) for p in CHANCES], [cb.Bernoulli(c) for c in SHARES])
+BETA = cb.Bandit([cb.Beta(a, 2) for a in (1, 2, 1.5)], [cb.Beta(1, b) for b in (1, 2, 1.2)])
+PRICED = cb.Bandit(COINS.rewards, [cb.Constant(c) for c in (0.5, 1.0, 0.75, 0.25)])
+BUDGET, HARD, ANYTIME, HORIZON = cb.Budget(60), cb.HardBudget(150), cb.AnytimeBudget(0.35, 900), cb.Horizon(400)
+
+
+@cb.index
+def my_index(t, arm, p):
+    return arm.reward / arm.cost + p[0] * np.sqrt(np.log(t) / arm.n) if arm.cost > 0 else np.inf
+
+
+@cb.choose
+def my_choice(t, spent, arms, told, p, memory, rng):
+    memory[0] += rng.normal()
+    return -1 if memory[0] > 2.0 * t**0.5 else -2 if t % 7 == 0 else int(rng.integers(0, arms.n.size))
+
+
+PLAIN = [cb.MUCB(), cb.CUCB(), cb.IUCB(), cb.UCBSCPlus(), cb.UCB1(), cb.BudgetUCB(0.2), cb.UCBBV1(0.2), cb.VUCBBV1(0.2),
+         cb.OmegaUCB(), cb.OmegaStarUCB(), cb.PDBwK(0.5), cb.KLUCBSC(), cb.OmegaKLUCB(), cb.BTS(), cb.BTS(naive=True),
+         cb.BGreedy(), cb.EpsilonGreedy(5, 0.25), cb.IndexPolicy(my_index, (0.25,)),
+         cb.ChoosePolicy(my_choice, memory=lambda K: 1)]
+GAMES = [*((policy, bandit, BUDGET) for policy in PLAIN for bandit in (COINS, BETA)),
+         *((policy, PRICED, HARD) for policy in (
+             cb.KUBE(), cb.FractionalKUBE(), cb.KLUCB(), cb.KnownCostTS(), cb.KnownCostTS(naive=True),
+             cb.EpsilonFirst(0.1), cb.UCB1(), cb.UCBB2())),
+         *((policy, bandit, ANYTIME) for bandit in (COINS, BETA) for policy in (
+             cb.SUAK(), cb.SUAK2(), cb.OnePhaseSkip(), cb.PrimalDualSkip(), cb.UCBSimplexSkip(1.0))),
+         *((policy, PRICED, HORIZON) for policy in (
+             cb.CSUCB(0.1), cb.CSTS(0.1), cb.CSTS(0.1, "gaussian"), cb.CSTS(0.1, naive=True), cb.CSETC(0.1),
+             cb.CommitOnce(0.1), cb.PairwiseElimination(0.1), cb.CSElimination(0.1), cb.CSVOI(0.1), cb.BlindETC())),
+         *((policy, bandit, HORIZON) for bandit in (COINS, BETA) for policy in (
+             cb.CSUCB(0.1, "unknown"), cb.CSTS(0.1, costs="unknown"), cb.OmegaUCB()))]
+REFUSED = [(cb.KnownMeans(), ANYTIME), (cb.ControlBudget(), ANYTIME), (cb.BudgetUCB(), BUDGET), (cb.UCBBV1(), BUDGET),
+           (cb.UCBB2(), BUDGET), (cb.KLUCB(), BUDGET), (cb.KnownCostTS(), BUDGET), (cb.PDBwK(), BUDGET),
+           (cb.CSUCB(0.1), HORIZON), (cb.CB(), BUDGET), (cb.BudgetCB(), BUDGET), (cb.OmegaUCB(), ANYTIME)]
+
+
+def arms_of(bandit):
+    """Names, with prices where they are known."""
+    names = [f"arm {k}" for k in range(bandit.K)]
+    return dict(zip(names, bandit.cost_means, strict=True)) if bandit is PRICED else names
+
+
+def played(agent, bandit, seed, batch=1, keep=None):
+    """Ask and tell to the end, in batches; the arms pulled, -1 for none, and the agent. `keep` may put another in its
+    place after each pull."""
+    pairs = [Stacks(bandit, seed, 0, range(bandit.K)).pairs(k, 3000) for k in range(bandit.K)]
+    pulled, under_way = [], []
+    while not agent.over:
+        pull = agent.ask()
+        pulled.append(-1 if pull.arm is None else int(pull.arm[4:]))
+        under_way += [(pull, *pairs[pulled[-1]][pulled.count(pulled[-1]) - 1])] * (pull.arm is not None)
+        if len(under_way) >= batch:
+            for each in under_way:
+                assert agent.tell(*each)
+            under_way = []
+        agent = keep(agent, len(pulled)) if keep else agent
+    return pulled, agent
+
+
+def simulated(policy, bandit, stop, seed, rounds):
+    """The arms that the policy's definition pulls in so many rounds, -1 for none."""
+    order, (most, *limits) = np.arange(bandit.K), stop.limits(bandit)
+    run = Run(Stacks(bandit, seed, 0, order), np.full(rounds, np.inf), rounds, most, *limits, np.arange(1, rounds + 1))
+    policy.play(run, Problem.of(bandit, stop, order), stream(seed, 0, POLICY))
+    steps = np.diff(run.record.pulls, axis=0, prepend=0)
+    return np.where(steps.any(axis=1), steps.argmax(axis=1), -1).tolist()
+
+
+@pytest.mark.parametrize(("policy", "bandit", "stop"), GAMES, ids=lambda part: None if isinstance(part, Policy) else "")
+def test_an_agent_makes_the_pulls_of_a_simulation(policy, bandit, stop, tmp_path):
+    def keep(agent, rounds):
+        if rounds % 97 == 0:
+            with pytest.raises(ValueError, match="was never asked for"):
+                agent.tell(10**6, 0.5, 0.5)
+            agent.save(tmp_path / "agent")
+            agent = cb.Agent.load(tmp_path / "agent", policy, stop)
+        return agent
+
+    pulled, agent = played(cb.Agent(policy, arms_of(bandit), stop, seed=3), bandit, 3)
+    assert pulled == simulated(policy, bandit, stop, 3, len(pulled))
+    kernel = fast.kernel_of(policy)
+    runs = cb.simulate({"x": policy}, bandit, stop, seed=3, checkpoints=1, shuffle=False,
+                       fast=kernel is not None and kernel.same == "pulls")
+    assert agent.table()["pulls"].tolist() == runs.pulls[0, 0, 0].tolist()
+    assert agent.spent == pytest.approx(runs.spent[0, 0, 0], rel=1e-12)
+    assert played(cb.Agent(policy, arms_of(bandit), stop, seed=3), bandit, 3, keep=keep)[0] == pulled
+
+
+def test_every_policy_is_played_or_refused():
+    there = {cls for cls in vars(cb).values() if isinstance(cls, type) and issubclass(cls, Policy)}
+    assert there <= {type(policy) for policy, *_ in [*GAMES, *REFUSED]}
+
+
+@pytest.mark.parametrize(("policy", "stop"), REFUSED, ids=lambda part: None if isinstance(part, Policy) else "")
+def test_what_must_know_more_is_refused(policy, stop):
+    with pytest.raises(ValueError, match=r"must (be known|know every cost|be able to skip)|needs a LinearBandit"):
+        cb.Agent(policy, ["red", "blue"], stop)
+
+
+# ---- pulls under way ---------------------------------------------------------------------------------
+
+CERTAIN = cb.Bandit([cb.Constant(r) for r in (0.5, 0.75, 0.25, 0.5)], PRICED.costs)
+
+
+@pytest.mark.parametrize(("policy", "stop"), [
+    (policy, stop) for policy, bandit, stop in GAMES if bandit is not BETA and stop is not ANYTIME],
+    ids=lambda part: None if isinstance(part, Policy) else "")
+def test_outcomes_that_are_as_imagined_may_come_late(policy, stop):
+    def pulled(batch):
+        names = arms_of(PRICED)
+        agent = cb.Agent(policy, names if policy.__class__ in NEED_PRICES or stop is HARD else [*names], stop, seed=1)
+        for k, name in enumerate(names):
+            agent.attach(name, CERTAIN.rewards[k].value, names[name])
+        return played(agent, CERTAIN, 1, batch)[0]
+
+    assert pulled(60) == pulled(1)
+
+
+PRICES = arms_of(PRICED)
+NEED_PRICES = {type(policy) for policy, bandit, stop in GAMES if bandit is PRICED}
+
+
+def test_an_index_sees_pulls_under_way_at_their_arms_mean():
+    agent, policy = cb.Agent(cb.OmegaUCB(), ["a", "b", "c"], cb.Budget(99), max_reward=2, max_cost=4), cb.OmegaUCB()
+    assert [agent.ask().arm for _ in range(7)] == ["a", "b", "c", "a", "b", "c", "a"]     # in turn: nobody knows
+    for pull, reward, cost in ((0, 2.0, 1.0), (3, 0.0, 2.0), (1, 1.0, 4.0)):
+        agent.tell(pull, reward, cost)
+    # a: one more beside two of mean 1/2 and 3/8; b: one more of 1/2 and 1; c: two of the mean over all.
+    states = [(3, 1.5, 1.125, 1.5, 0.46875), (2, 1.0, 2.0, 0.5, 2.0), (2, 1.0, 7 / 6, 5 / 6, 0.875)]
+    want = [policy.rule(8, *state, 0.0, policy.parameters) for state in states]
+    table = agent.table()
+    assert table["index"].tolist() == pytest.approx(want, rel=1e-12)
+    assert table["pending"].tolist() == [1, 1, 2] and table["pulls"].tolist() == [2, 1, 0]
+    assert table.loc["a", ["reward", "cost", "ratio"]].tolist() == [1.0, 1.5, 1 / 1.5]
+    assert agent.ask().arm == "abc"[int(np.argmax(want))]
+    assert agent.reserved == pytest.approx(4 * np.array([3 / 8, 1, 7 / 12]) @ agent.table()["pending"])
+    assert agent.left == pytest.approx(99 - 7 - agent.reserved)
+
+
+@pytest.mark.parametrize("policy", [cb.KUBE(), cb.EpsilonFirst(0.3), cb.KnownCostTS(), cb.FractionalKUBE(),
+                                    cb.ChoosePolicy(my_choice, memory=lambda K: 1)], ids=repr)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hard_budget_is_never_exceeded_whatever_is_under_way(policy, seed):
+    rng, prices = np.random.default_rng(seed), {"a": 0.3, "b": 1.0, "c": 0.7}
+    agent, under_way, paid = cb.Agent(policy, prices, cb.HardBudget(30.05), seed=seed), [], 0.0
+    while not agent.over:
+        pull = agent.ask()
+        if pull.arm is not None:
+            under_way.append(pull)
+            paid += prices[pull.arm]
+        assert paid <= 30.05 + 1e-9
+        if len(under_way) == 25:
+            for pull in rng.permutation(25)[:20]:
+                agent.tell(under_way[pull], float(rng.random() < 0.5))
+            under_way = [pull for pull in under_way if pull.id in agent._pending]
+    assert paid > 30.05 - 0.3 and agent.left == pytest.approx(30.05 - paid)
+
+
+@pytest.mark.parametrize("policy", [cb.SUAK2(), cb.UCBSimplexSkip(1.0), cb.OnePhaseSkip()], ids=repr)
+def test_an_anytime_budget_is_kept_and_allows_one_pull_at_a_time(policy):
+    agent, rng = cb.Agent(policy, ["a", "b"], cb.AnytimeBudget(0.3, 800), max_cost=2.0), np.random.default_rng(0)
+    spent = 0.0
+    for _ in range(50):
+        agent.attach("a", 1.0, 0.0)         # what was spared elsewhere cannot be spent here
+    for t in range(1, 801):
+        pull = agent.ask()
+        if pull.arm is not None:
+            with pytest.raises(ValueError, match="one at a time"):
+                agent.ask()
+            if t % 5 == 0:
+                assert agent.cancel(pull)
+                continue
+            cost = 2.0 * float(rng.random() < {"a": 0.2, "b": 0.5, "c": 0.9}[pull.arm])
+            spent += cost
+            assert agent.tell(pull, 0.5 * float(rng.random() < 0.5), cost)
+        assert spent <= 2.0 * 0.3 * agent._rounds
+        if t in (300, 500):
+            agent.add("c") if t == 300 else agent.retire("a")
+    assert spent > 100 and agent.left == pytest.approx(480 - spent)
+
+
+# ---- what is told ------------------------------------------------------------------------------------
+
+def test_outcomes_are_divided_and_not_shifted():
+    def pulled(unit):
+        rng = np.random.default_rng(4)
+        agent = cb.Agent(cb.OmegaUCB(), list("abc"), cb.Budget(99 * unit), max_reward=8 * unit, max_cost=unit)
+        for _ in range(60):
+            pull = agent.ask()
+            agent.tell(pull, 8 * unit * rng.random(), unit * rng.random())
+            yield pull.arm
+
+    assert list(pulled(1.0)) == list(pulled(4.0))
+
+
+def test_a_reward_scale_makes_no_difference():
+    def pulled(scale):
+        agent, rng = cb.Agent(cb.KUBE(scale), PRICES, HARD, max_reward=8, seed=2), np.random.default_rng(2)
+        for _ in range(80):
+            pull = agent.ask()
+            agent.tell(pull, 8 * rng.random())
+            yield pull.arm
+
+    assert list(pulled(1.0)) == list(pulled(8.0))
+
+
+AGENT = {"policy": cb.BTS(), "arms": ["red", "blue"], "stop": cb.Budget(9), "max_reward": 40, "max_cost": 2.5}
+
+
+@pytest.mark.parametrize(("ask", "words"), [
+    (lambda agent: agent.tell(7, 1, 1), "pull = 7: was never asked for"),
+    (lambda agent: agent.tell(-1, 1, 1), "pull = -1: must be a whole number"),
+    (lambda agent: agent.tell("0", 1, 1), "pull = '0': must be"),
+    (lambda agent: agent.tell(0, 41, 1), r"reward = 41.0: must be in \[0, 40\]"),
+    (lambda agent: agent.tell(0, -1, 1), "reward = -1.0: must be in"),
+    (lambda agent: agent.tell(0, 1, 2.6), r"cost = 2.6: must be in \[0, 2.5\]"),
+    (lambda agent: agent.tell(0, float("nan"), 1), "reward = nan: must be a finite"),
+    (lambda agent: agent.tell(0, 1, float("inf")), "cost = inf: must be a finite"),
+    (lambda agent: agent.tell(0, 1), "cost = None: must be told"),
+    (lambda agent: agent.tell(cb.Agent(**AGENT | {"arms": ["x", "y"]}).ask(), 1, 1), "is of another agent"),
+    (lambda agent: agent.attach("green", 1, 1), "arm = 'green': must be one of"),
+    (lambda agent: agent.attach("red", 50, 1), "reward = 50.0: must be in"),
+    (lambda agent: agent.add("red"), "is there already"), (lambda agent: agent.add("gold", price=1), "have none"),
+    (lambda agent: agent.add(None), "must be a name"), (lambda agent: agent.retire("green"), "must be one of"),
+    (lambda agent: cb.Agent(**AGENT | {"policy": cb.BTS}), r"policy = .*; call the class: BTS\(\.\.\.\)"),
+    (lambda agent: cb.Agent(**AGENT | {"stop": cb.Budget}), r"stop = .*: must be Budget\(total\)"),
+    (lambda agent: cb.Agent(**AGENT | {"stop": cb.HardBudget(9)}), r"arms=\{name: price\}"),
+    (lambda agent: cb.Agent(**AGENT | {"arms": "red"}), "must be a list of names, or a dict"),
+    (lambda agent: cb.Agent(**AGENT | {"arms": []}), "one or more, all different"),
+    (lambda agent: cb.Agent(**AGENT | {"arms": ["red", "red"]}), "one or more, all different"),
+    (lambda agent: cb.Agent(**AGENT | {"arms": [True]}), "must be a name"),
+    (lambda agent: cb.Agent(**AGENT | {"arms": {"red": 0}}), "price of arm 'red' = 0: must be a finite number above 0"),
+    (lambda agent: cb.Agent(**AGENT | {"arms": {"red": 3}}), r"at most max_cost \(2.5\)"),
+    (lambda agent: cb.Agent(cb.KnownCostTS(), {"red": 3}, cb.HardBudget(9)).ask().nothing, "nothing"),
+    (lambda agent: cb.Agent(cb.UCBBV1(), {"red": 3}, cb.HardBudget(9)), "give max_cost"),
+    (lambda agent: cb.Agent(**AGENT | {"max_reward": 0}), "max_reward = 0: must be"),
+    (lambda agent: cb.Agent(**AGENT | {"clip": 1}), "clip = 1: must be True or False")])
+def test_what_is_refused_changes_nothing(ask, words):
+    agent = cb.Agent(**AGENT)
+    pull = agent.ask()
+    before = agent._state()
+    with pytest.raises((ValueError, AttributeError), match=words):
+        ask(agent)
+    assert agent._state() == before
+    assert agent.tell(pull, 1, 1) and not agent.tell(pull, 1, 1) and not agent.cancel(pull)
+
+
+def test_where_the_run_is_over_nothing_is_asked_for():
+    agent = cb.Agent(**AGENT | {"stop": cb.Budget(2.5)})
+    agent.tell(agent.ask(), 1, 1)
+    late = agent.ask()
+    agent.ask()                                             # expected to cost 1 each, like the one that is known
+    assert agent.over and agent.left == -0.5
+    with pytest.raises(ValueError, match="the run is over"):
+        agent.ask()
+    assert agent.cancel(late) and not agent.cancel(late) and not agent.tell(late, 1, 1)
+    assert not agent.over and agent.left == 0.5
+
+
+def test_a_known_price_need_not_be_told():
+    agent = cb.Agent(cb.KUBE(), {"small": 0.25, "large": 1}, cb.HardBudget(500))
+    for tell in (lambda pull: agent.tell(pull, 1), lambda pull: agent.tell(pull.id, 1, agent._prices[0])):
+        assert tell(agent.ask())
+        agent.retire("large")
+    with pytest.raises(ValueError, match=r"every pull of arm 'small' costs 0\.25"):
+        agent.tell(agent.ask(), 1, 1)
+
+
+def test_clipped_outcomes_are_counted():
+    agent = cb.Agent(**AGENT, clip=True)
+    agent.tell(agent.ask(), 50, -1)
+    assert agent.clipped == 2 and agent.table()[["reward", "cost"]].max().tolist() == [40, 0]
+
+
+@pytest.mark.parametrize("policy", [cb.OmegaUCB(), cb.BTS(), cb.EpsilonGreedy(5, 0.25)], ids=repr)
+def test_arms_come_and_go(policy):
+    agent, rng, pulled = cb.Agent(policy, ["a", "b"], cb.Horizon(900)), np.random.default_rng(0), []
+    for _ in range(900):
+        if len(pulled) == 300:
+            agent.add("gold")
+        if len(pulled) == 600:
+            agent.retire("gold")
+        pull = agent.ask()
+        pulled.append(pull.arm)
+        agent.tell(pull, float(rng.random() < {"a": 0.3, "b": 0.4, "gold": 0.9}[pull.arm]), 0.5)
+    assert agent.over and "gold" not in pulled[600:] and pulled[300:600].count("gold") > 200
+    with pytest.raises(ValueError, match="is the last one"):
+        [agent.retire(arm) for arm in "ab"]
+    agent.add("gold")
+    assert agent.table().loc["gold", "pulls"] == pulled.count("gold")
+
+
+def test_outcomes_from_elsewhere_count_for_the_policy_alone():
+    agent = cb.Agent(cb.MUCB(), ["a", "b"], cb.Budget(9), max_cost=2)
+    for _ in range(30):
+        agent.attach("a", 1, 2)
+        agent.attach("b", 0, 2)
+    assert agent.left == 9 and [agent.ask().arm for _ in range(5)] == ["a"] * 5 and agent.over
+
+
+def test_threads_lose_nothing():
+    agent, told = cb.Agent(cb.OmegaUCB(), ["a", "b", "c"], cb.Budget(1e5)), []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(1000):
+            told.append(agent.tell(agent.ask(), float(rng.random() < 0.4), float(rng.random() < 0.5)))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert all(told) and len(told) == agent.table()["pulls"].sum() == 4000 and agent.reserved == 0
+
+
+# ---- files -------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("change", "other", "words"), [
+    (lambda text: text[:-9], {}, "is not the file of an agent, or is damaged"),
+    (lambda text: "", {}, "is not the file"), (lambda text: "\udcff", {}, "is not the file"),
+    (lambda text: '{"a": 1}', {}, "is not the file"), (lambda text: "[]", {}, "is not the file"),
+    (lambda text: text.replace("2.5", "2.6"), {}, "its checksum is wrong"),
+    (lambda text: text.replace('"version": "1', '"version": "2'), {}, "is of version"),
+    (str, {"policy": cb.BTS(naive=True)}, r"policy = .* is of another: BTS\(naive=False\)"),
+    (str, {"policy": cb.BTS}, "call the class"), (str, {"stop": cb.Budget(8)}, r"stop = .* is of another: Budget")])
+def test_a_file_that_is_not_the_agents_is_refused_and_left_alone(tmp_path, change, other, words):
+    path, agent = tmp_path / "agent.json", cb.Agent(**AGENT)
+    agent.ask()
+    agent.save(path)
+    assert json.loads(path.read_text())["agent"]["arms"] == ["red", "blue"]
+    path.write_text(change(path.read_text()), errors="surrogateescape")
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=words):
+        cb.Agent.load(path, **{name: AGENT[name] for name in ("policy", "stop")} | other)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["agent.json"]
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    path, agent = tmp_path / "agent.json", cb.Agent(**AGENT)
+    agent.save(path)
+    before = path.read_bytes()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    agent.ask()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        agent.save(path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["agent.json"]
+
+
+def test_nothing_is_lost_in_a_file(tmp_path):
+    agent = cb.Agent(**AGENT, seed=5, clip=True)
+    for arm, outcome in zip(["red", "blue"] * 5, np.random.default_rng(0).random((10, 2)), strict=True):
+        agent.attach(arm, *outcome)
+    agent.tell(agent.ask(), 99, 1 / 3)
+    agent.ask()
+    agent.add("gold")
+    agent.retire("red")
+    agent.save(tmp_path / "agent")
+    again = cb.Agent.load(tmp_path / "agent", AGENT["policy"], AGENT["stop"])
+    assert again._state() == agent._state() and [again.ask() for _ in range(9)] == [agent.ask() for _ in range(9)]
+
+
+class Unbounded:
+    mean, variance, support = 0.5, 0.25, (0.0, np.inf)
+
+    def sample(self, rng, size):
+        return rng.exponential(0.5, size)
+
+
+def test_what_is_almost_right_is_told():
+    with pytest.raises(AttributeError, match="no attribute 'OmegaUBC'; did you mean OmegaUCB"):
+        cb.OmegaUBC  # noqa: B018
+    with pytest.raises(ValueError, match=r"must be a non-empty dict label -> policy: \{'any label': policy\}"):
+        cb.simulate(cb.BTS(), COINS, BUDGET)
+    with pytest.raises(ValueError, match=r"of a dict of arms, list\(arms.values\(\)\)"):
+        cb.Bandit({"red": cb.Bernoulli(0.5)}, {"red": cb.Bernoulli(0.5)})
+    with pytest.raises(ValueError, match=r"reward support = \(0.0, inf\): .*; cut off what has no bound"):
+        cb.simulate({"UCB1": cb.UCB1()}, cb.Bandit([Unbounded()], [cb.Constant(1)]), BUDGET)
