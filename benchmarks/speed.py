@@ -332,6 +332,19 @@ def trillion():
                    + "".join(f"{count:>10}" for count in counts))
 
 
+def pairs():
+    """Joint laws beside independent ones: with 32 pairs, which are counted, and with more."""
+    yield f"{'omega-UCB 1/4, 3 arms, laws of pairs':40}{'seconds':>10}{'rounds':>10}{'independent':>14}"
+    for size, budgets in ((32, (1e6, 1e9, 5e11)), (1000, (1e5, 2e6))):
+        drawn = np.random.default_rng(1).random((3, 2, size)) * np.array([[[1.0], [1.0]], [[0.8], [1.0]], [[0.6], [1.0]]])
+        joint = cb.Bandit(outcomes=[cb.Pairs(*both) for both in drawn])
+        apart = cb.Bandit(joint.rewards, joint.costs)
+        for budget in budgets:
+            found = [min(counted_run(cb.OmegaUCB(0.25), bandit, cb.Budget(budget))[:2] for _ in range(3))
+                     for bandit in (joint, apart)]
+            yield f"{f'{size} pairs, budget {budget:.0e}':40}{found[0][0]:10.3f}{found[0][1]:10.1e}{found[1][0]:12.3f} s"
+
+
 def replications():
     """What a replication with ten policies costs, sampling included, on Bernoulli arms at the paper's budget."""
     ten = {**EXPERIMENT, "UCB-B2": cb.UCBB2(), "UCB1": cb.UCB1()}
@@ -461,7 +474,7 @@ def main(path):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, replications, start_up, sampling, trillion, rivals, thompson, knapsacks, linear, anytime,
+    for part in (experiment, replications, start_up, sampling, trillion, pairs, rivals, thompson, knapsacks, linear, anytime,
                  subsidy, policies):
         for line in itertools.chain([""], part()):
             print(line, flush=True)
