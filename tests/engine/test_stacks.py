@@ -63,7 +63,7 @@ def test_streams_do_not_collide(replications, chunks):
 
     With chunks they do from replication 2**32 on: it takes two words of a key, and then looks like a chunk of another.
     """
-    keys = [(seed, r, purpose, arm) for seed in (0, 1, 2**32, 2**32 + 1) for r in replications for purpose in range(6)
+    keys = [(seed, r, purpose, arm) for seed in (0, 1, 2**32, 2**32 + 1) for r in replications for purpose in range(7)
             for arm in (0, 1, 2)]
     keys += [(*key, chunk) for key in keys for chunk in (0, 1, 4, 8) if chunks]
     assert len({stacks.stream(*key).integers(2**63) for key in keys}) == len(keys)
