@@ -39,6 +39,10 @@ LAWS = {cb.Bernoulli: [(0.25,), (0.75,)], cb.Beta: [(1.0, 2.0), (3.0, 4.0)], cb.
         cb.ClippedLogNormal: [(0.0, 1.0, 0.0, 3.0), (0.5, 2.0, 0.25, 4.0)]}
 
 
+class Strange(cb.Constant):
+    """A law of the reader's own: bandits that have it are described as they are."""
+
+
 def with_field(thing, name, value):
     """A copy with another value of one field, unchecked."""
     made = copy.copy(thing)
@@ -70,8 +74,7 @@ def bandits():
     pairs = cb.Pairs([0, 1], [0.5, 1])
     yield cb.Bandit(outcomes=[pairs] * 2), cb.Bandit([pairs.rewards] * 2, [pairs.costs] * 2)
     yield cb.Bandit(outcomes=[pairs] * 2), cb.Bandit(outcomes=[pairs, (pairs.rewards, pairs.costs)])
-    strange = with_field(cost, "value", np.float64(1.0))       # laws with it are described as they are
-    for mixed in (cb.Bandit(outcomes=[(half, each), pairs]) for each in (cost, strange)):
+    for mixed in (cb.Bandit(outcomes=[(half, law), pairs]) for law in (cost, Strange(1.0))):
         yield mixed, cb.Bandit(mixed.rewards, mixed.costs)
     linear = cb.LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1)
     known = linear.linear

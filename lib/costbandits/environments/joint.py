@@ -42,7 +42,7 @@ class Pairs:
     Examples
     --------
     >>> law = Pairs([0, 0, 10], [0, 0.25, 0.25], [0.5, 0.25, 0.25])       # seldom a click, of which half buy
-    >>> law.rewards.mean, law.costs.mean, law.correlation.round(4)
+    >>> law.rewards.mean, law.costs.mean, round(law.correlation, 4)
     (2.5, 0.125, 0.5774)
     """
 
@@ -67,7 +67,7 @@ class Pairs:
     def correlation(self) -> float:
         """Correlation of reward and cost; NaN if one of them is always the same."""
         scale = (self.rewards.variance * self.costs.variance) ** 0.5
-        return np.float64(self._covariance / scale if scale > 0 else np.nan)
+        return self._covariance / scale if scale > 0 else float("nan")
 
     def __repr__(self):
         return f"Pairs(rewards={self.rewards!r}, costs={self.costs!r})"

@@ -52,9 +52,9 @@ def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandi
     >>> seen = cb.trace(cb.UCB1(), bandit, cb.Budget(50), rounds=3)
     >>> seen[seen["chosen"]][["round", "arm", "reward", "cost", "spent"]]
        round   arm  reward  cost  spent
-    0      1   red     0.0   0.5    0.0
-    3      2  blue     1.0   0.5    0.5
-    5      3  blue     1.0   0.5    1.0
+    1      1  blue     0.0   0.5    0.0
+    2      2   red     1.0   0.5    0.5
+    4      3   red     1.0   0.5    1.0
     """
     import pandas as pd
     require_policies({"policy": policy})
