@@ -26,7 +26,7 @@ def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandi
           checkpoints: int | Sequence[float] = 50, shuffle: bool = True, fast: bool = True) -> "pd.DataFrame":
     """The first rounds of the very run that `cb.simulate` plays with these arguments: a row for each round and arm.
 
-    Up to each round the run is played anew, so 300 rounds take a fraction of a second and 10,000, which are the most,
+    Up to each round the run is played anew, so 300 rounds take about a second, and 10,000, which are the most,
     minutes. Raises ValueError and RuntimeError as `cb.simulate` does.
 
     Parameters
