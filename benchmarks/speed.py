@@ -334,6 +334,24 @@ def trillion():
                    + "".join(f"{count:>10}" for count in counts))
 
 
+def pairs():
+    """Joint laws beside independent ones of the same columns: 32 pairs, which are counted, and 1000, which are not."""
+    yield f"{'omega-UCB 1/4, 3 arms':30}{'rounds':>10}{'pairs':>10}{'independent':>14}"
+    for size, budget, repeats in ((32, 1e9, 1), (32, 5e11, 1), (1000, 1e6, 3)):
+        drawn = np.random.default_rng(1).random((3, 2, size))
+        drawn[:, 0] *= np.array([[1.0], [0.5], [0.25]])
+        joint, seconds = cb.Bandit(outcomes=[cb.Pairs(*both) for both in drawn]), []
+        for bandit in (joint, cb.Bandit(joint.rewards, joint.costs)):
+            times = []
+            for total in (100, *(budget,) * repeats):       # the first one compiles
+                start = time.perf_counter()
+                runs = cb.simulate({"omega": cb.OmegaUCB(0.25)}, bandit, cb.Budget(total), checkpoints=1)
+                times.append(time.perf_counter() - start)
+            seconds.append(min(times[1:]))
+        yield (f"{f'{size} pairs an arm':30}{float(runs.rounds[0, 0, -1]):10.1e}"
+               f"{seconds[0]:8.2f} s{seconds[1]:12.2f} s")
+
+
 def replications():
     """What a replication with ten policies costs, sampling included, on Bernoulli arms at the paper's budget."""
     ten = {**EXPERIMENT, "UCB-B2": cb.UCBB2(), "UCB1": cb.UCB1()}
@@ -505,7 +523,7 @@ def main(path):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, replications, start_up, agents, sampling, trillion, rivals, thompson, knapsacks, linear,
+    for part in (experiment, replications, start_up, agents, sampling, trillion, pairs, rivals, thompson, knapsacks, linear,
                  anytime, subsidy, policies):
         for line in itertools.chain([""], part()):
             print(line, flush=True)

@@ -51,6 +51,9 @@ PRICED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47, 0.2)], [cb.Constan
 SMALL = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.4)], [cb.Constant(0.3), cb.Constant(0.1)])
 MONEY = cb.Bandit([cb.Discrete([0, m, 40], [0.5, 0.49, 0.01]) for m in (1, 2, 3)], [cb.Beta(2, 2), cb.Constant(0.5),
                                                                                     cb.Discrete([0, 3], [0.5, 0.5])])
+FEW = cb.Bandit(outcomes=[cb.Pairs([0, 0, share, 1], [0.1, 0.75, 0.75, 1.0], [0.3, 0.4 - p, p, 0.3])
+                          for share, p in ((0.5, 0.1), (0.75, 0.3), (0.25, 0.2))])
+MANY = cb.Bandit(outcomes=[cb.Pairs(np.arange(50) / 50, 1 - (np.arange(50) * skip % 50) / 60) for skip in (1, 7, 49)])
 CHARGED = cb.Bandit([cb.Bernoulli(p) for p in (0.4, 0.5, 0.47)], [cb.Bernoulli(c) for c in (0.2, 0.9, 0.6)])
 INDICES = {"omega 1/4": cb.OmegaUCB(0.25), "omega 1": cb.OmegaUCB(1.0), "omega* 1/4": cb.OmegaStarUCB(0.25),
            "m": cb.MUCB(), "c": cb.CUCB(), "i": cb.IUCB(), "Budget-UCB": cb.BudgetUCB(), "UCB-BV1": cb.UCBBV1(),
@@ -108,9 +111,12 @@ STUDIES = {
                 [lambda runs: cb.regret.quality(runs, 0.1), lambda runs: cb.regret.cost(runs, 0.1)]),
     "subsidy, unknown costs": ({"CS-UCB": cb.CSUCB(0.1, "unknown"), "CS-TS": cb.CSTS(0.1, costs="unknown"),
                                 "CS-ETC": cb.CSETC(0.1, costs="unknown")}, CHARGED, cb.Horizon(3000), []),
+    **{name: ({"omega": cb.OmegaUCB(0.25), "BTS": cb.BTS(), "eps-greedy": cb.EpsilonGreedy(1, 0.1)}, bandit,
+              cb.Budget(300.0), [cb.regret.budgeted]) for name, bandit in (("few pairs", FEW), ("many pairs", MANY))},
 }
 LAWS = [cb.Bernoulli(0.3), cb.Beta(0.4, 2.5), cb.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]), cb.Constant(0.7),
-        cb.TruncatedNormal(0.3, 0.2, 0.0, 1.0), cb.Discrete(np.arange(20.0), [0.05] * 20)]
+        cb.TruncatedNormal(0.3, 0.2, 0.0, 1.0), cb.Discrete(np.arange(20.0), [0.05] * 20),
+        cb.Empirical([0.5, 0, 3, 0.5]), cb.ClippedLogNormal(0.5, 1.2, 0.1, 4.0)]
 
 
 def bits(*arrays):

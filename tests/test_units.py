@@ -31,8 +31,9 @@ def public(module, kind=inspect.isfunction):
 # Laws with a unit, and where they begin: what they are in another unit, at another place.
 LAWS = {cb.Constant: lambda u, at: cb.Constant(u * 0.75 + at),
         cb.Discrete: lambda u, at: cb.Discrete([u * 2 + at, u * 3 + at, u * 7 + at], [0.25, 0.5, 0.25]),
+        cb.Empirical: lambda u, at: cb.Empirical([u * 2 + at, u * 3 + at, u * 7 + at]),
         cb.TruncatedNormal: lambda u, at: cb.TruncatedNormal(u * 2 + at, u * 3, u + at, u * 9 + at)}
-WITHOUT = {cb.Bernoulli, cb.Beta}
+WITHOUT = {cb.Bernoulli, cb.Beta, cb.ClippedLogNormal}
 
 
 @UNIT

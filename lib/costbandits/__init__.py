@@ -13,7 +13,17 @@ from . import policies
 from .engine.stops import AnytimeBudget, Budget, HardBudget, Horizon
 from .environments import instances
 from .environments.bandits import Bandit, LinearBandit
-from .environments.distributions import Bernoulli, Beta, Constant, Discrete, TruncatedNormal, check_sampler
+from .environments.distributions import (
+    Bernoulli,
+    Beta,
+    ClippedLogNormal,
+    Constant,
+    Discrete,
+    Empirical,
+    TruncatedNormal,
+    check_sampler,
+)
+from .environments.joint import Pairs
 from .policies import *  # noqa: F403
 from .studies.runs import Reduced, Runs, join
 from .studies.simulate import simulate
@@ -23,14 +33,15 @@ __version__ = "0.2.0"
 
 # Loaded when first used: they bring pandas, matplotlib or scipy along.
 _ROOMS = {"environments": ("ads", "distributions", "polytopes"), "studies": ("progress",),
+          "studies.replay": ("replay",), "studies.trace": ("trace",),
           "theory": ("bounds", "coverage", "factory", "intervals", "optimum"),
           "analysis": ("figures", "regret", "statistics"),
           "studies.agent": ("Agent",), "theory.intervals": ("asymmetric_interval",), "analysis.statistics": ("paired",)}
 _LATER = {name: f"{__name__}.{room}" for room, names in _ROOMS.items() for name in names}
 
-__all__ = ["AnytimeBudget", "Bandit", "Bernoulli", "Beta", "Budget", "Constant", "Discrete", "HardBudget", "Horizon",
-           "LinearBandit", "Reduced", "Runs", "StoreError", "TruncatedNormal", "check_sampler", "instances", "join",
-           "simulate", *policies.__all__, *_LATER]
+__all__ = ["AnytimeBudget", "Bandit", "Bernoulli", "Beta", "Budget", "ClippedLogNormal", "Constant", "Discrete",
+           "Empirical", "HardBudget", "Horizon", "LinearBandit", "Pairs", "Reduced", "Runs", "StoreError",
+           "TruncatedNormal", "check_sampler", "instances", "join", "simulate", *policies.__all__, *_LATER]
 
 
 # The chapters still say `cb.ledger` for a module of the book. The name goes when they are rebuilt; `__all__` lacks it.
@@ -57,7 +68,7 @@ def __getattr__(name):
 # `__all__` are there, too.
 _FRONT = {*__all__} - {*policies.__all__, *_LATER, "StoreError", "check_sampler"} | {
     "Agent", "ChoosePolicy", "IndexPolicy", "bounds", "choose", "figures", "index", "optimum", "paired", "policies",
-    "polytopes", "regret", "statistics"}
+    "polytopes", "regret", "replay", "statistics", "trace"}
 
 
 def __dir__():

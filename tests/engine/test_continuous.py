@@ -3,7 +3,7 @@
 A statistical test refuses what is right with probability 1e-6 at most, were the key drawn anew; it is fixed.
 """
 
-from math import exp, expm1, inf
+from math import exp, expm1, inf, log
 from types import FunctionType
 
 import mpmath
@@ -17,6 +17,7 @@ from costbandits.engine import continuous, keyed
 from costbandits.engine.compilation import Kernel, around, compiled_for
 from costbandits.engine.continuous import beta, exponential, log_kept, normal, quantile, refused, tail, truncated_normal
 from costbandits.engine.keyed import start, uniform
+from costbandits.engine.stacks import Stacks
 
 RISK = 1e-6
 KEY = np.uint64(0x1234567890ABCDEF)
@@ -203,6 +204,15 @@ def test_a_truncated_normal_stays_in_its_interval_whatever_rounding_does():
     assert (x.min(), x.max()) == (-1.0, 0.5)
 
 
+def test_a_clipped_log_normal_follows_its_law_and_stands_at_its_ends():
+    law = cb.ClippedLogNormal(0.5, 1.2, 0.4, 6.0)
+    x = Stacks(cb.Bandit([law], [cb.Constant(1.0)]), 0, 0, [0]).pairs(0, N // 8)[:, 0]
+    z = stats.norm(0.5, 1.2)
+    assert (x.min(), x.max()) == (0.4, 6.0)
+    edges = np.linspace(0.41, 5.9, 40)
+    assert chance(x, edges, z.cdf(np.log(edges))) > RISK
+
+
 def test_a_strided_view_is_filled_with_the_same_bits():
     pairs, whole, state = np.full((64, 2), -9.0), np.empty(64), np.empty(4, np.uint64)
     ends = cb.TruncatedNormal(0, 1, -1, 3)._ends
@@ -223,6 +233,8 @@ ENDS = cb.TruncatedNormal(0, 1, 1, 3)._ends
 @pytest.mark.parametrize("name, args", [
     *(("beta", shapes) for shapes in [(1e-3, 1e-3), (5e-324, 1e-310), (0.5, 0.5), (0.3, 2.0), (1.0, 1.0), (2.0, 5.0),
                                       (50.0, 1e4), (1e-310, 1e308)]),
+    ("clipped_log_normal", ((0.5, 1.2, 0.1, 4.0, log(4.0)),)),
+    ("clipped_log_normal", ((0.0, 900.0, 0.0, 9.0, log(9.0)),)),
     ("truncated_normal", ((0.0, 1.0, 1.0, 3.0, *ENDS, -1.0),)),
     ("truncated_normal", ((0.0, 1.0, -60.0, 1.0, 0.0, 0.9, 1.0),))])
 def test_without_compilation_the_same_bits_come_out(name, args):

@@ -23,7 +23,9 @@ MANY = cb.Discrete(np.arange(33) / 32, np.full(33, 1 / 33))         # too many v
 REWARDS = [cb.Beta(1, 2), cb.Bernoulli(0.4), cb.TruncatedNormal(0, 1, 0, 1), cb.Discrete([0, 2], [0.3, 0.7]), Own(),
            cb.Discrete([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4])]
 COSTS = [cb.Beta(2, 1), cb.Constant(0.3), cb.Bernoulli(0.6), cb.Beta(0.5, 0.5), cb.Bernoulli(0.5), MANY]
-BANDIT = cb.Bandit(REWARDS, COSTS)
+PAIRS = np.random.default_rng(5).random((2, 40))
+OUTCOMES = [*zip(REWARDS, COSTS, strict=True), cb.Pairs(*PAIRS[:, :9]), cb.Pairs(*PAIRS)]
+BANDIT = cb.Bandit(outcomes=OUTCOMES)
 K, N = BANDIT.K, 1000
 
 
@@ -38,7 +40,7 @@ def test_pairs_depend_on_seed_replication_arm_and_number_alone(seed, replication
     shuffled = Stacks(BANDIT, seed, replication, order, slots)
     for position, count in reads:
         assert np.array_equal(shuffled.pairs(position, count), expected[order[position]][:count])
-    few = Stacks(cb.Bandit(REWARDS[:company], COSTS[:company]), seed, replication, range(company), slots)
+    few = Stacks(cb.Bandit(outcomes=OUTCOMES[:company]), seed, replication, range(company), slots)
     for arm in range(company):
         assert np.array_equal(few.pairs(arm, N), expected[arm])
         assert np.array_equal(shuffled.pairs(order.index(arm), N), expected[arm])
@@ -61,7 +63,7 @@ def test_streams_do_not_collide(replications, chunks):
 
     With chunks they do from replication 2**32 on: it takes two words of a key, and then looks like a chunk of another.
     """
-    keys = [(seed, r, purpose, arm) for seed in (0, 1, 2**32, 2**32 + 1) for r in replications for purpose in range(6)
+    keys = [(seed, r, purpose, arm) for seed in (0, 1, 2**32, 2**32 + 1) for r in replications for purpose in range(7)
             for arm in (0, 1, 2)]
     keys += [(*key, chunk) for key in keys for chunk in (0, 1, 4, 8) if chunks]
     assert len({stacks.stream(*key).integers(2**63) for key in keys}) == len(keys)
@@ -77,6 +79,9 @@ def test_laws_that_are_counted():
     assert stacks.counted(five) == (five.values, five.probabilities)
     assert stacks.counted(cb.Constant(3)) == ((3,), (1.0,))
     assert stacks.counted(cb.Discrete(np.arange(32), np.full(32, 1 / 32))) is not None
+    values, chances = stacks.counted(cb.Empirical([4, 0, 4, 1]))
+    assert values.tolist() == [0, 1, 4] and chances.tolist() == [0.25, 0.25, 0.5]
+    assert stacks.counted(cb.Empirical(np.arange(32))) and not stacks.counted(cb.Empirical(np.arange(33)))
     assert [stacks.counted(law) for law in (MANY, Mine(0.5), cb.Beta(1, 1), Own())] == [None] * 4
 
 

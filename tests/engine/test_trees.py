@@ -23,10 +23,11 @@ from costbandits.engine.trees import LEAF, block, read_on, skip, total
 LEVEL = 1e-6
 FIVE = cb.Discrete([0.1, 0.7, 0.3, 1.0, 0.0], [0.05, 0.4, 0.15, 0.3, 0.1])
 TENTHS = cb.Discrete([0.1, 0.7], [0.25, 0.75])
-ARMS = cb.Bandit([cb.Bernoulli(0.3), FIVE, cb.Constant(0.7), TENTHS, cb.Beta(2, 1), cb.Bernoulli(0.9)],
-                 [cb.Constant(0.3), cb.Bernoulli(0.6), cb.Constant(0.1), FIVE, cb.Bernoulli(0.5),
-                  cb.TruncatedNormal(0, 1, 0, 1)])
-COUNTED = [0, 1, 2, 3]      # both outcomes of these arms have few values
+ARMS = cb.Bandit(outcomes=[
+    (cb.Bernoulli(0.3), cb.Constant(0.3)), (FIVE, cb.Bernoulli(0.6)), (cb.Constant(0.7), cb.Constant(0.1)),
+    (TENTHS, FIVE), (cb.Beta(2, 1), cb.Bernoulli(0.5)), (cb.Bernoulli(0.9), cb.TruncatedNormal(0, 1, 0, 1)),
+    cb.Pairs([0.1, 0.7, 0.3], [0.7, 0.3, 0.2], [0.2, 0.5, 0.3])])
+COUNTED = [0, 1, 2, 3, 6]   # both outcomes of these arms have few values
 N = 2**13                   # outcomes of an arm that are compared
 
 

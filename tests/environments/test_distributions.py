@@ -19,6 +19,7 @@ LAWS = {
     "Beta": (cb.Beta(2.5, 0.7), stats.beta(2.5, 0.7)),
     "Beta, U-shaped": (cb.Beta(0.3, 0.4), stats.beta(0.3, 0.4)),
     "Discrete": (cb.Discrete([0, 0.25, 2], [0.2, 0.5, 0.3]), stats.rv_discrete(values=([0, 1, 8], [0.2, 0.5, 0.3]))),
+    "Empirical": (cb.Empirical([3, 0, 0, 1]), stats.rv_discrete(values=([0, 1, 3], [0.5, 0.25, 0.25]))()),
     "TruncatedNormal": (cb.TruncatedNormal(0.4, 0.3, 0, 1), stats.truncnorm(-4 / 3, 2, loc=0.4, scale=0.3)),
     "TruncatedNormal, upper tail": (cb.TruncatedNormal(0, 1, 3, 5), stats.truncnorm(3, 5)),
     "TruncatedNormal, lower tail": (cb.TruncatedNormal(9, 2, -1, 3), stats.truncnorm(-5, -3, loc=9, scale=2)),

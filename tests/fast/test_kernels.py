@@ -72,6 +72,41 @@ def test_another_law_is_told_apart(policy, other, study):
     assert min(values) * len(values) * len(LAWS) < ERROR
 
 
+def coupled(sign):
+    """Three arms whose rewards and costs rise together, or one with the fall of the other; all outcomes are counted."""
+    x = np.array([0.0, 0.25, 1.0])
+    return cb.Bandit(outcomes=[cb.Pairs(scale * x, 0.5 + sign * 0.9 * (x - 0.5), [0.3, 0.4, 0.3])
+                               for scale in (0.95, 0.6, 0.3)])
+
+
+ON_PAIRS = {"bernoulli": cb.Budget(400), "subsidy, unknown costs": cb.Horizon(2000),
+            "anytime": cb.AnytimeBudget(0.3, 1500)}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("study", ON_PAIRS)
+def test_of_pairs_too_the_pulls_are_those_of_the_definition(study, sign):
+    policies = {label: policy for label, policy in pins.STUDIES[study][0].items()
+                if getattr(fast.kernel_of(policy), "same", "pulls") == "pulls"}
+    quick, slow = (cb.simulate(policies, coupled(sign), ON_PAIRS[study], 2, seed=8, checkpoints=5, fast=fast_too)
+                   for fast_too in (True, False))
+    assert quick == slow
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("policy, stop", [(cb.BTS(), cb.Budget(250)), (cb.BGreedy(), cb.Budget(250)),
+                                          (cb.EpsilonGreedy(1, 0.3), cb.Budget(250)),
+                                          (cb.CSTS(0.1, "gaussian", costs="unknown"), cb.Horizon(500))],
+                         ids=lambda part: type(part).__name__)
+def test_of_pairs_too_the_law_is_that_of_the_definition(policy, stop, sign):
+    """In runs in which the leader is pulled by blocks of pairs."""
+    quick, slow = (cb.simulate({"p": policy}, coupled(sign), stop, RUNS, seed, [0.5, 1.0], fast=fast_too)
+                   for seed, fast_too in ((1, True), (2, False)))
+    columns = [np.hstack([runs.pulls[0].reshape(RUNS, -1), runs.reward[0], runs.spent[0]]).T for runs in (quick, slow)]
+    values = [ks_2samp(*pair).pvalue for pair in zip(*columns, strict=True)]
+    assert min(values) * len(values) * 8 > ERROR
+
+
 def test_a_kernel_serves_what_leaves_the_definition_as_it_is():
     class Mine(cb.BTS):
         """A name of one's own changes nothing."""

@@ -35,7 +35,12 @@ def test_instances_by_their_laws():
 # Two of each law, of which all fields differ.
 LAWS = {cb.Bernoulli: [(0.25,), (0.75,)], cb.Beta: [(1.0, 2.0), (3.0, 4.0)], cb.Constant: [(0.25,), (0.75,)],
         cb.Discrete: [((0.0, 1.0), (0.25, 0.75)), ((0.0, 2.0), (0.5, 0.5))],
-        cb.TruncatedNormal: [(0.0, 1.0, 0.0, 3.0), (0.5, 2.0, 0.25, 4.0)]}
+        cb.TruncatedNormal: [(0.0, 1.0, 0.0, 3.0), (0.5, 2.0, 0.25, 4.0)], cb.Empirical: [([0.0, 1.0],), ([0.0, 2.0],)],
+        cb.ClippedLogNormal: [(0.0, 1.0, 0.0, 3.0), (0.5, 2.0, 0.25, 4.0)]}
+
+
+class Strange(cb.Constant):
+    """A law of the reader's own: bandits that have it are described as they are."""
 
 
 def with_field(thing, name, value):
@@ -51,8 +56,8 @@ def laws(whole=float):
         one, two = kind(*first), kind(*second)
         for field in dataclasses.fields(kind):
             values = [getattr(law, field.name) for law in (one, two)]
-            values = [value if isinstance(value, tuple) else whole(value) for value in values]
-            assert values[0] != values[1]
+            values = [value if np.ndim(value) else whole(value) for value in values]
+            assert not np.array_equal(*values)
             yield tuple(with_field(one, field.name, value) for value in values)
 
 
@@ -66,6 +71,11 @@ def bandits():
     low = cb.Constant(0.5)
     yield cb.Bandit([low], [half]), cb.Bandit([half], [low])
     yield cb.Bandit([low], [low]), cb.Bandit([half], [half])
+    pairs = cb.Pairs([0, 1], [0.5, 1])
+    yield cb.Bandit(outcomes=[pairs] * 2), cb.Bandit([pairs.rewards] * 2, [pairs.costs] * 2)
+    yield cb.Bandit(outcomes=[pairs] * 2), cb.Bandit(outcomes=[pairs, (pairs.rewards, pairs.costs)])
+    for mixed in (cb.Bandit(outcomes=[(half, law), pairs]) for law in (cost, Strange(1.0))):
+        yield mixed, cb.Bandit(mixed.rewards, mixed.costs)
     linear = cb.LinearBandit([[0.5, 0.1], [0.0, 1.0]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1)
     known = linear.linear
     for name in known._fields:
@@ -178,6 +188,10 @@ def studies():
                                                        [cb.Constant(1.0)] * 2)} for p in (0.25, 0.75))
     yield tuple({"stop": lambda bandit, total=total: cb.Budget(20 if bandit.reward_means[0] == 0.5 else total)}
                 for total in (30, 40))
+    named = [with_field(BANDIT, "names", names) for names in (None, ("a", "b"), ("b", "a"))]
+    named += [with_field(BANDIT, "units", BANDIT.units._replace(cost=cost)) for cost in (2.0, 3.0)]
+    yield from (tuple({"bandits": each, "reduce": FIELDS["reduce"][0]} for each in two)
+                for two in ((named[0], named[1]), (named[1], named[2]), (named[0], named[3]), named[3:]))
     yield tuple({"bandits": kind(BANDIT.rewards, BANDIT.costs), "reduce": FIELDS["reduce"][0]}
                 for kind in (cb.Bandit, Told))
 
@@ -292,6 +306,8 @@ def test_flags_and_other_values_are_not():
 EQUAL_LAWS = [(cb.Constant(1), cb.Constant(np.int8(1)), cb.Constant(1.0)),
               (cb.Bernoulli(1), cb.Bernoulli(np.float32(1))), (cb.Beta(2, np.float64(3)), cb.Beta(2.0, 3)),
               (cb.Discrete([0, 1], [0.5, 0.5]), cb.Discrete((0.0, 1), np.full(2, 0.5))),
+              (cb.Empirical([0, 1, 5]), cb.Empirical(np.array([-0.0, 1.0, 5.0]))),
+              (cb.ClippedLogNormal(0, 1, 0, 5), cb.ClippedLogNormal(0.0, np.int8(1), 0.0, 5.0)),
               (cb.TruncatedNormal(0, 1, -1, np.int64(1)), cb.TruncatedNormal(0.0, 1.0, -1.0, 1.0))]
 
 

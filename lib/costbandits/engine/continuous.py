@@ -173,3 +173,14 @@ def truncated_normal(state, law, out):
     for i in range(len(out)):
         z = side * quantile(start + (end - start) * uniform(state))
         out[i] = min(max(mean + sd * z, low), high)
+
+
+@nb.njit(error_model="numpy")
+def clipped_log_normal(state, law, out):
+    """Fill a 1-D array with independent draws of exp(mean + sd Z), clipped to [low, high].
+
+    `law` holds mean, sd, low, high, and the logarithm of high, so that no exponential is too large for a number.
+    """
+    for i in range(len(out)):
+        x = min(law[0] + law[1] * normal(state), law[4])
+        out[i] = min(max(exp(x), law[2]), law[3])

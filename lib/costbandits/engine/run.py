@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .driver import DONE, LAST_ROUND, RUNNING, STACK_EMPTY, note
+from .driver import DONE, LAST_ROUND, OUT_OF_ROWS, RUNNING, STACK_EMPTY, note
 from .stacks import Stacks
 from .state import NOW, Arms, Game, Record, State, new_limits, new_record
 
@@ -108,6 +108,8 @@ class Run:
             while True:
                 last = self.max_rounds if self.ends is None else self.ends[now.checkpoint]
                 self.stacks.read_on(self.outcomes, self.state.arms)
+                if (self.state.arms.n == self.outcomes.filled).any():
+                    return OUT_OF_ROWS
                 limits, status = limits._replace(last_round=int(last), beat=PULSE.beat), RUNNING
                 while status == RUNNING:
                     if self.given_up:

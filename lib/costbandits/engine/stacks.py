@@ -4,11 +4,23 @@ The pair (reward, cost) of sample n of arm k in replication r is a function of (
 so all policies of a replication face the same luck and their difference is a paired one.
 """
 
+from math import log
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..environments.bandits import Bandit
-from ..environments.distributions import Bernoulli, Beta, Constant, Discrete, Distribution, TruncatedNormal, draw
+from ..environments.distributions import (
+    Bernoulli,
+    Beta,
+    ClippedLogNormal,
+    Constant,
+    Discrete,
+    Distribution,
+    Empirical,
+    TruncatedNormal,
+    draw,
+)
 from . import trees
 from .compilation import compiled_for
 from .state import Arms, Outcomes
@@ -16,7 +28,7 @@ from .trees import LEAF, read_leaf, read_on
 
 # What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such as
 # [seed, replication], spawn keys of different meaning do not collide, for replications below 2**32.
-INSTANCE, REWARD, COST, POLICY, ORDER, TREES = range(6)
+INSTANCE, REWARD, COST, POLICY, ORDER, TREES, ROWS = range(7)
 
 COUNTED = 32            # a law with more values is sampled value by value
 SLOTS = 1 << 13         # nodes and leaves that are kept for the other policies; results do not depend on it
@@ -58,7 +70,17 @@ def counted(law: Distribution) -> tuple[np.ndarray, np.ndarray] | None:
         return (1.0, 0.0), (law.p, 1.0 - law.p)
     if type(law) is Constant:
         return (law.value,), (1.0,)
+    if type(law) is Empirical:
+        values, often = np.unique(law.values, return_counts=True)
+        return (values, often / len(law.values)) if len(values) <= COUNTED else None
     return (law.values, law.probabilities) if type(law) is Discrete and len(law.values) <= COUNTED else None
+
+
+def _counted_pair(laws, joint):
+    """`counted` of a reward and a cost; of a pair of columns both or neither, since they are read together."""
+    if joint and any(type(law) is Empirical for law in laws):
+        return [counted(law) if type(law) is Constant else None for law in laws]
+    return [counted(law) for law in laws]
 
 
 def _tabulate(law, found, table, V):
@@ -77,6 +99,9 @@ def _tabulate(law, found, table, V):
     if type(law) is TruncatedNormal:
         table[2 * V:] = law.parent_mean, law.sd, law.low, law.high, *law._ends, law._side
         return trees.NORMAL
+    if type(law) is ClippedLogNormal:
+        table[2 * V:2 * V + 5] = law.mean_log, law.sd_log, law.low, law.high, log(law.high)
+        return trees.LOG_NORMAL
     return trees.TYPED
 
 
@@ -95,16 +120,21 @@ class Stacks:
         self.laws = [(bandit.rewards[arm], bandit.costs[arm]) for arm in order]       # by position
         self._origin, self._sampled, self._room = (seed, replication), {}, ROOM
         K = len(self.laws)
-        values = [[counted(law) for law in pair] for pair in self.laws]
+        joint = np.array(bandit.joint)[order]
+        values = [_counted_pair(*each) for each in zip(self.laws, joint, strict=True)]
         V = max(len(found[0]) for pair in values for found in (*pair, ((0.0,),)) if found)
-        self.trees, self._tables = np.zeros((K, 5), np.int64), np.zeros((K, 2, 2 * V + trees.PARAMETERS))
+        self.trees, self._tables = np.zeros((K, 7), np.int64), np.zeros((K, 2, 2 * V + trees.PARAMETERS))
         self.trees[:, trees.ARM] = order
         for k, pair in enumerate(self.laws):
             for column, law in enumerate(pair):
                 self.trees[k, trees.KIND + column] = _tabulate(law, values[k][column], self._tables[k, column], V)
+        # Pairs are read by one stream; what is constant beside the other depends on nothing.
+        joint &= self.trees[:, trees.KIND] == self.trees[:, trees.KIND + 1]
+        self.trees[:, trees.STREAM] = 2 * self.trees[:, trees.ARM]
+        self.trees[:, trees.STREAM + 1] = 2 * self.trees[:, trees.ARM] + ~joint
         # Positions with a law that is sampled in Python; whether all outcomes are counted; whether some are below 0.
-        self.typed = np.flatnonzero((self.trees[:, trees.KIND:] == trees.TYPED).any(axis=1)).tolist()
-        self.counted = bool((self.trees[:, trees.KIND:] > 0).all())
+        self.typed = np.flatnonzero((self.trees[:, trees.KIND:trees.STREAM] == trees.TYPED).any(axis=1)).tolist()
+        self.counted = bool((self.trees[:, trees.KIND:trees.STREAM] > 0).all())
         self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
         self.trees[:, trees.HOME] = np.arange(K) * trees.LEAF
         self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
@@ -149,7 +179,8 @@ class Stacks:
     def _drawn(self, k, column, law, first, leaves):
         drawn = self._sampled.get((k, column, first))
         if drawn is None:
-            rng = stream(*self._origin, (REWARD, COST)[column], int(self.trees[k, trees.ARM]), first)
+            purpose = (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
+            rng = stream(*self._origin, purpose, int(self.trees[k, trees.ARM]), first)
             name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {self.trees[k, trees.ARM]}"
             drawn = draw(name, law, rng, leaves * trees.LEAF)
             if self._room > 0:

@@ -24,9 +24,10 @@ class Outcomes(NamedTuple):
     pool: np.ndarray        # (rows, 2)         pairs (reward, cost), leaf by leaf
     at: np.ndarray          # (K,)
     filled: np.ndarray      # (K,)
-    trees: np.ndarray       # (K, 5)            columns HOME, ARM, USED, KIND, KIND + 1 of `trees`: row of the
-    #                                           position's own leaf in the pool; its arm; slots with a place in the pool
-    #                                           (row 0 only); number of values of rewards and costs, or a kind of law
+    trees: np.ndarray       # (K, 7)            columns HOME, ARM, USED, KIND, STREAM of `trees`: row of the position's
+    #                                           own leaf in the pool; its arm; slots with a place in the pool (row 0
+    #                                           only); of rewards and of costs: number of values, or a kind of law, and
+    #                                           the random stream, which is one for both if they are drawn as pairs
     laws: np.ndarray        # (K, 2, 2 V + 7)   the values; the chance of each, if none before it came; parameters
     level: np.ndarray       # (K, D)            of each block on the stack: LEAF * 2**level outcomes; first, how many
     counts: np.ndarray      # (K, 2, D, V)      how often each value occurs in a block; first, in all that was read
@@ -133,7 +134,7 @@ def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float
     return Limits(int(last_round), np.array(max_cost, float), float(ceiling), float(rate), math.inf)
 
 
-_outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 5), np.int64), np.zeros((1, 2, 9)),
+_outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 7), np.int64), np.zeros((1, 2, 9)),
                      np.zeros((1, 1), np.int64), np.zeros((1, 2, 1, 1), np.int64), np.zeros((1, 4), np.int64),
                      np.zeros(5, np.uint64))
 _record = Record(np.zeros(1), np.zeros((1, 1), np.int64), np.zeros(1, NOW))

@@ -7,7 +7,10 @@ level 1, two of those one of level 2, and so on; node j of level l begins at out
 Of an outcome with finitely many values a root's counts are drawn first: how often each value occurs is multinomial.
 How many of them fall into the first half of a node is then hypergeometric, and a leaf is a random arrangement of its
 counts. Independent draws are exchangeable, so this is their law, exactly. All that belongs to a node is drawn from a
-generator that begins at (key, arm, node): the outcomes do not depend on who reads them, how far, or in which order.
+generator that begins at (key, stream, node): the outcomes do not depend on who reads them, how far, or in which order.
+
+If reward and cost of a pull depend on each other, they are one law of pairs: one stream is read for both, so what is
+counted and arranged are pairs.
 
 Other laws fill their leaves by sampling. A law of the reader's own can only be sampled in Python: the loop returns, and
 `Stacks.read_on` fills the leaves.
@@ -16,16 +19,17 @@ Other laws fill their leaves by sampling. A law of the reader's own can only be 
 import numba as nb
 import numpy as np
 
-from .continuous import beta, truncated_normal
+from .continuous import beta, clipped_log_normal, truncated_normal
 from .counts import binomial, hypergeometric, scatter
 from .keyed import start
 
 SHIFT = 6
 LEAF = 1 << SHIFT
 DEPTH = 64                          # room on a stack; pulls are below 2**62
-BETA, NORMAL, TYPED = -1, -2, -3    # kinds of laws whose values are not counted
+BETA, NORMAL, TYPED, LOG_NORMAL = -1, -2, -3, -4    # kinds of laws whose values are not counted
 PARAMETERS = 7                      # of a law, at most
-HOME, ARM, USED, KIND = range(4)    # columns of `Outcomes.trees`; the kinds of rewards and of costs are the last two
+# Columns of `Outcomes.trees`. Of the last two there are two each, for rewards and for costs.
+HOME, ARM, USED, KIND, STREAM = 0, 1, 2, 3, 5
 NODE, LEFT, READER, PLACE, FIRST = range(5)    # columns of `kept`
 ROOT, SPLIT, LEAVES = range(3)      # what is drawn at a node
 KEPT = 1 << 40                      # nodes further on are not kept for other policies
@@ -48,6 +52,12 @@ def is_typed(k, outcomes):
 
 
 @_inline
+def are_pairs(k, trees):
+    """Whether reward and cost of a position are read by one stream: then they are counted once."""
+    return trees[k, STREAM] == trees[k, STREAM + 1]
+
+
+@_inline
 def slot_of(tag, kept):
     """Where the table of nodes and leaves has room for this one."""
     return np.int64((np.uint64(tag) * _SPREAD) >> np.uint64(32)) & (kept.shape[0] - 1)
@@ -65,15 +75,18 @@ def add_root(k, n, trees, laws, level, counts, random):
     size, leaf, V = 0, n >> SHIFT, counts.shape[3]
     while leaf > 1 << size:
         size += 1
-    for column in range(2):
+    pairs = are_pairs(k, trees)
+    for column in range(2 - pairs):
         kind, rest = trees[k, KIND + column], LEAF << size
         if kind > 1:
-            start(random, random[4], 2 * trees[k, ARM] + column, ROOT, (2 * (leaf >> size) + 1) << size)
+            start(random, random[4], trees[k, STREAM + column], ROOT, (2 * (leaf >> size) + 1) << size)
         for v in range(kind - 1):
             counts[k, column, 1, v] = binomial(random, rest, laws[k, column, V + v])
             rest -= counts[k, column, 1, v]
         if kind > 0:
             counts[k, column, 1, kind - 1] = rest
+    if pairs:
+        counts[k, 1, 1] = counts[k, 0, 1]
     level[k, 1], level[k, 0] = size, 1
 
 
@@ -83,12 +96,13 @@ def split(k, n, trees, level, counts, kept, random):
     d = level[k, 0]
     size = level[k, d] - 1
     place, half = (2 * (n >> (SHIFT + size + 1)) + 1) << (size + 1), LEAF << size
-    for column in range(2):
+    pairs = are_pairs(k, trees)
+    for column in range(2 - pairs):
         kind, tag = trees[k, KIND + column], tag_of(k, column, place, trees)
         slot, total, rest = slot_of(tag, kept), 2 * half, half
         known = tag > 0 and kept[slot, NODE] == tag
         if kind > 1 and not known:
-            start(random, random[4], 2 * trees[k, ARM] + column, SPLIT, place)
+            start(random, random[4], trees[k, STREAM + column], SPLIT, place)
             kept[slot, NODE] = tag
         for v in range(kind):
             whole = counts[k, column, d, v]
@@ -99,6 +113,8 @@ def split(k, n, trees, level, counts, kept, random):
                 kept[slot, FIRST + v] = first
             counts[k, column, d, v], counts[k, column, d + 1, v] = whole - first, first
             total, rest = total - whole, rest - first
+    if pairs:
+        counts[k, 1, d:d + 2] = counts[k, 0, d:d + 2]
     level[k, d] = level[k, d + 1] = size
     level[k, 0] = d + 1
 
@@ -161,14 +177,16 @@ def draw_leaf(k, column, n, row, outcomes):
     if kind == 1:
         out[:] = laws[k, column, 0]
     elif kind != TYPED:
-        start(random, random[4], 2 * trees[k, ARM] + column, LEAVES, 2 * (n >> SHIFT) + 1)
+        start(random, random[4], trees[k, STREAM + column], LEAVES, 2 * (n >> SHIFT) + 1)
         p = laws[k, column, 2 * V:]
         if kind > 1:
             scatter(random, counts[k, column, level[k, 0], :kind], laws[k, column], out)
         elif kind == BETA:
             beta(random, p[0], p[1], out)
-        else:
+        elif kind == NORMAL:
             truncated_normal(random, p, out)
+        else:
+            clipped_log_normal(random, p, out)
 
 
 @_jit

@@ -1,15 +1,19 @@
-"""A bandit whose pulls cost something: K arms, each with a law of rewards and a law of costs."""
+"""A bandit whose pulls cost something: K arms, each with a law of rewards and a law of costs, or one of pairs."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import frozen, number, numbers, ours, require
 from .distributions import Distribution, TruncatedNormal, check_law
+from .joint import Pairs, Units, read_log, require_outcomes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Linear(NamedTuple):
@@ -34,12 +38,25 @@ class Bandit:
     Parameters
     ----------
     rewards, costs : sequence of distributions, one per arm
-        Anything with `mean`, `variance`, `support` and `sample(rng, size)`.
+        Anything with `mean`, `variance`, `support` and `sample(rng, size)`; reward and cost of a pull are independent.
+    outcomes : sequence, one per arm, instead of both
+        `Pairs`, if reward and cost of a pull depend on each other; or a tuple of two independent distributions.
+    names : sequence of labels, optional
+        What the arms are called; all different.
 
     Attributes
     ----------
     reward_means, cost_means : ndarray of shape (K,)
         Expected reward and cost of a pull (mu^r, mu^c in the papers); read-only.
+    rewards, costs : tuple of distributions
+        Of arms with joint outcomes the two columns on their own.
+    outcomes : tuple or None
+        What was given as such.
+    joint : tuple of bool
+        Of each arm, whether reward and cost of a pull depend on each other.
+    names : tuple or None
+    units : Units
+        What a reward of 1 and a cost of 1 stand for: (1.0, 1.0), unless `from_log` has divided.
     linear : Linear or None
         What a policy may know of it, if rewards and costs are linear in the arms.
 
@@ -47,11 +64,22 @@ class Bandit:
     --------
     >>> Bandit([cb.Bernoulli(0.5), cb.Beta(1, 3)], [cb.Constant(2.0), cb.Bernoulli(0.1)]).ratios
     array([0.25, 2.5 ])
+    >>> Bandit(outcomes=[cb.Pairs([0, 1], [0.5, 1]), (cb.Beta(1, 3), cb.Bernoulli(0.1))], names=["a", "b"]).ratios
+    array([0.6667, 2.5   ])
     """
 
     linear = None       # or a `Linear`, if rewards and costs are linear in the arms
 
-    def __init__(self, rewards: Iterable[Distribution], costs: Iterable[Distribution]):
+    def __init__(self, rewards: Iterable[Distribution] | None = None, costs: Iterable[Distribution] | None = None, *,
+                 outcomes: Iterable[Pairs | tuple[Distribution, Distribution]] | None = None,
+                 names: Sequence | None = None):
+        joint, self.outcomes, self.units = None, None, Units()
+        if outcomes is not None:
+            require(rewards is None and costs is None, "rewards, costs", "given", "must be left out beside outcomes")
+            require(hasattr(outcomes, "__iter__"), "outcomes", outcomes, "must be a sequence, one per arm")
+            self.outcomes = tuple(outcomes)
+            require(len(self.outcomes) > 0, "outcomes", self.outcomes, "a bandit needs at least one arm")
+            rewards, costs, joint = zip(*require_outcomes(self.outcomes), strict=True)
         for name, laws in (("rewards", rewards), ("costs", costs)):
             require(hasattr(laws, "__iter__"), name, laws, "must be a sequence of distributions, one per arm")
             require(not isinstance(laws, dict), name, laws,
@@ -66,6 +94,45 @@ class Bandit:
                 if not ours(type(law)):
                     check_law(f"{what}[{arm}]", law)
                 require(math.isfinite(law.mean), f"{what}[{arm}].mean", law.mean, "must be finite")
+        self.joint = joint or (False,) * len(self.rewards)
+        self.names = names if names is None else _labels(names, len(self.rewards))
+
+    @classmethod
+    def from_log(cls, frame: "pd.DataFrame", arm: str = "arm", reward: str = "reward", cost: str = "cost",
+                 max_reward: float | None = None, max_cost: float | None = None) -> "Bandit":
+        """A bandit that pulls rows of a log: drawn with replacement, reward and cost of a row together.
+
+        Arms are sorted by name. Rewards and costs are divided by `max_reward` and `max_cost`, the largest there can be,
+        and keep their zero: a ratio of reward and cost may be scaled, not shifted. Budgets are then in units of
+        `max_cost`, and `units` brings results back.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row for each pull that was made.
+        arm, reward, cost : str
+            Its columns. Arms are any labels, rewards finite numbers, costs 0 or more.
+        max_reward, max_cost : float, optional
+            Policies with confidence bounds are made for [0, 1], and these bring outcomes there; rewards must then be 0
+            or more. By default nothing is divided.
+
+        Raises
+        ------
+        ValueError
+            For an unknown column, a missing arm, and what is no number in range, with the first row that is wrong.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> log = pd.DataFrame({"ad": ["red", "blue", "red"], "sales": [30.0, 12.0, 0.0], "spent": [0.5, 0.2, 0.25]})
+        >>> bandit = cb.Bandit.from_log(log, arm="ad", reward="sales", cost="spent", max_reward=40, max_cost=2.5)
+        >>> bandit.names, bandit.reward_means * bandit.units.reward
+        (('blue', 'red'), array([12., 15.]))
+        """
+        outcomes, names, units = read_log(frame, arm, reward, cost, max_reward, max_cost)
+        bandit = cls(outcomes=outcomes, names=names)
+        bandit.units = units
+        return bandit
 
     @property
     def K(self) -> int:
@@ -92,7 +159,21 @@ class Bandit:
             frozen(self.linear.vertices)
 
     def __repr__(self):
+        if self.outcomes is not None:
+            return f"Bandit(outcomes={list(self.outcomes)!r})"
         return f"Bandit(rewards={list(self.rewards)!r}, costs={list(self.costs)!r})"
+
+
+def _labels(names, K):
+    """The arms' names as a tuple; ValueError unless they are K different labels."""
+    listed = hasattr(names, "__iter__") and not isinstance(names, str | bytes)
+    names = tuple(names) if listed else names
+    try:
+        good = listed and len(set(names)) == len(names) == K
+    except TypeError:       # a list, for instance, is no label
+        good = False
+    require(good, "names", names, f"must be {K} different labels, one per arm")
+    return names
 
 
 class LinearBandit(Bandit):

@@ -21,7 +21,7 @@ RESULTS = 3     # raised whenever the same study gives other results: `tests/pin
 
 
 def instance(bandit: Bandit) -> bytes:
-    """Digest of a bandit: its laws and their parameters.
+    """Digest of a bandit: its laws and their parameters, and which of its outcomes are pairs.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
     >>> instance(bandit) == instance(cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(2.0)] * 2))
@@ -29,13 +29,14 @@ def instance(bandit: Bandit) -> bytes:
     """
     kinds = sorted({type(law) for law in (*bandit.rewards, *bandit.costs)}, key=lambda kind: kind.__qualname__)
     halves = (bandit.rewards, bandit.costs, *(bandit.linear or ()))
+    pairs = ("pairs", bandit.joint) if any(bandit.joint) else ()
     if len(halves) == 2 and all(map(ours, kinds)):
         # The fields of our own laws say all, and plain numbers are quick to write down: a study asks for thousands.
         parts = {kind: (number, _fields(kind)) for number, kind in enumerate(kinds)}
         numbers = [[(parts[type(law)][0], parts[type(law)][1](law)) for law in half] for half in halves]
         with contextlib.suppress(ValueError):      # numbers of NumPy, for instance
-            return digest(kinds, marshal.dumps(numbers, 2))
-    return digest(kinds, halves)
+            return digest(kinds, marshal.dumps(numbers, 2), *pairs)
+    return digest(kinds, halves, *pairs)
 
 
 @functools.cache

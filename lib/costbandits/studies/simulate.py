@@ -85,8 +85,8 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
         draw at random the same law. For teachers, and for whoever doubts a kernel.
     """
     require_policies(policies)
-    _require_game(bandits, stop)
-    fractions = _fractions(checkpoints)
+    require_game(bandits, stop)
+    fractions = require_checkpoints(checkpoints)
     ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
     _require_options(n_jobs, max_rounds, reduce, progress, store)
     study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, max_rounds and int(max_rounds),
@@ -174,7 +174,8 @@ def _stopped(played):
             played.close()
 
 
-def _require_game(bandits, stop):
+def require_game(bandits: object, stop: object) -> None:
+    """Raise ValueError unless these are a bandit and a stop rule, or functions that make them."""
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
@@ -198,8 +199,12 @@ def _require_options(n_jobs, max_rounds, reduce, progress, store):
         require(n_jobs <= MOST_WORKERS, "n_jobs", n_jobs, f"must be at most {MOST_WORKERS:,}; -1 is all cores")
 
 
-def _fractions(checkpoints):
-    """Checkpoints as fractions, shape (C,)."""
+def require_checkpoints(checkpoints: int | Sequence[float]) -> np.ndarray:
+    """Checkpoints as fractions, shape (C,); ValueError unless they are a number or increasing fractions.
+
+    >>> require_checkpoints(4)
+    array([0.25, 0.5 , 0.75, 1.  ])
+    """
     if not hasattr(checkpoints, "__len__"):
         number = count("checkpoints", checkpoints, high=MOST_CHECKPOINTS)
         return np.arange(1, number + 1) / number

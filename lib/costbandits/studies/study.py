@@ -1,9 +1,10 @@
 """A study: all that decides its results, and how one of its replications is played."""
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..engine.stacks import INSTANCE, ORDER, POLICY, Stacks, stream
 from ..engine.stops import FURTHEST, StopRule, require_usable
 from ..environments.bandits import Bandit
 from ..environments.distributions import check_sampler
+from ..environments.joint import Units
 from ..policies.base import REPEATED, IndexPolicy, IndexRule, Policy, Problem
 from . import keys
 from .runs import FIELDS, Runs
@@ -23,6 +25,17 @@ PATIENCE = 10**8    # rounds of a policy that plays them one by one, where max_r
 PROBED = 10**4      # rounds for which promises are checked against the full scan
 CHECKED = {0, *(1 << i for i in range(32))}     # replications after the first in which they are
 STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
+
+
+class Game(NamedTuple):
+    """What the policies of a replication are faced with, before any outcome is drawn."""
+
+    replication: int
+    bandit: Bandit
+    stop: StopRule
+    order: np.ndarray       # (K,)    the arms by their positions
+    problem: Problem
+    end: tuple              # what a `Run` is told of the stop rule: due, max_cost, ceiling, rate, ends
 
 
 @dataclass(frozen=True)
@@ -130,7 +143,8 @@ class Study:
         bandit, stop = self._specimen
         makers = [maker for maker in (self.bandits, self.stop) if not isinstance(maker, Bandit | StopRule)]
         # A regret may use whatever a bandit knows to tell.
-        reduce = self.reduce and (self.reduce, type(bandit))
+        named = bandit.names is not None or bandit.units != Units()
+        reduce = self.reduce and (self.reduce, type(bandit), *((bandit.names, bandit.units) if named else ()))
         study = (self.fractions, self.max_rounds, self.seed, reduce, makers, stop)
         study += () if self.shuffle else ("as given",)      # what was filed before there was a choice is found still
         return policies, fingerprint.digest(study, keys.instance(bandit), keys.common())
@@ -146,32 +160,41 @@ class Study:
         policies, rest = self._parts
         return {label: fingerprint.digest(policy, rest, replication) for label, policy in policies.items()}
 
-    def play(self, replication: int, labels: Iterable[str]) -> dict[str, dict[str, np.ndarray]]:
-        """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
+    def game(self, replication: int, labels: Iterable[str]) -> Game:
+        """What these policies are faced with in a replication; ValueError if one of them cannot play it."""
         bandit, stop = self.instance(replication)
         order = stream(self.seed, replication, ORDER).permutation(bandit.K) if self.shuffle else np.arange(bandit.K)
-        stacks = Stacks(bandit, self.seed, replication, order)
         problem, (max_cost, *limits) = Problem.of(bandit, stop, order), stop.limits(bandit)
         for label in labels:
             self.policies[label].check(problem)
         end = stop.due(self.fractions), max_cost[order], *limits, stop.ends(self.fractions)
-        results = {}
+        return Game(replication, bandit, stop, order, problem, end)
+
+    def play(self, replication: int, labels: Iterable[str]) -> dict[str, dict[str, np.ndarray]]:
+        """Play one replication; dict label -> dict of arrays over checkpoints, arms in the bandit's order."""
+        game, results = self.game(replication, labels), {}
+        stacks = Stacks(game.bandit, self.seed, replication, game.order)
         for label in labels:
-            found = self._run(label, replication, problem, stacks, stop, *end).record
+            found = self.run(label, game, stacks).record
             pulls = np.empty_like(found.pulls)
-            pulls[:, order] = found.pulls
+            pulls[:, game.order] = found.pulls
             results[label] = {"pulls": pulls, **{name: found.noted[name].copy() for name in FIELDS[1:]}}
             if self.reduce is not None:
-                results[label] = self._reduced(replication, results[label], bandit, stop)
+                results[label] = self._reduced(replication, results[label], game.bandit, game.stop)
         return results
 
     def limit(self, policy: Policy, stacks: Stacks, stop: StopRule) -> int:
         """The round after which a run is given up."""
         return self.max_rounds or (max(PATIENCE, stop.horizon or 0) if self._one_by_one(policy, stacks) else FURTHEST)
 
-    def _run(self, label, replication, problem, stacks, stop, due, *end):
-        policy, (*limits, ends) = self.policies[label], end
-        limit = self.limit(policy, stacks, stop)
+    def player(self, label: str, game: Game, stacks: Stacks) -> Callable[..., Run]:
+        """A function that plays a policy's run, up to a round, fast or by its definition; by default as the study says.
+
+        It raises RuntimeError if something is wrong with the run.
+        """
+        policy, replication, problem = self.policies[label], game.replication, game.problem
+        due, *limits, ends = game.end
+        limit = self.limit(policy, stacks, game.stop)
 
         def play(rounds=limit, fast_too=self.fast):
             run = Run(stacks, due, rounds, *limits, None if ends is None else np.minimum(ends, rounds))
@@ -190,14 +213,20 @@ class Study:
                         f"its rule reads beyond the end of an array: it is given {problem.K} arms and "
                         f"{len(policy.parameters)} params; hand over what is missing by params=(...), "
                         "memory=lambda K: ... or prepare=...")
-            if status != driver.DONE and not (status == driver.LAST_ROUND and rounds < limit):
+            if status not in (driver.DONE, driver.OUT_OF_ROWS) and not (status == driver.LAST_ROUND and rounds < limit):
                 raise RuntimeError(f"policy {label!r}, replication {replication}, round {run.state.now.rounds + 1}: "
                                    + self._trouble(status, problem.K, policy, stacks, limit))
             return run
 
+        return play
+
+    def run(self, label: str, game: Game, stacks: Stacks) -> Run:
+        """Play a policy's run to its end; what the reader's own policy promises is checked in some replications."""
+        policy, problem, play = self.policies[label], game.problem, self.player(label, game, stacks)
+        limit = self.limit(policy, stacks, game.stop)
         own = isinstance(policy, IndexPolicy) or not ours(type(policy))
         kernel = kernels.kernel_of(policy) if self.fast and own else None
-        if kernel is None or kernel.broken is None or replication - self.first not in CHECKED:
+        if kernel is None or kernel.broken is None or game.replication - self.first not in CHECKED:
             return play()
         probe = play(min(limit - 1, PROBED))
         self._check_promises(label, policy, kernel, problem, probe, play)

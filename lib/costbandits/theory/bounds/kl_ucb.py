@@ -163,16 +163,22 @@ def _box(r, c, level):
     return level * y, y, float(divergence(c, y) if y < c else divergence(r, level * y))
 
 
+def _require_independent(bandit):
+    require(not any(bandit.joint), "bandit", bandit,
+            "must have independent rewards and costs: where they are drawn as pairs this bound does not hold")
+
+
 def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     """1 / I_k (or 1 / J_k) at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds.
 
     0 for the best arm. With exploration log t KL-UCB-SC needs that many asymptotically (Theorem 7), and no consistent
-    policy fewer (Theorem 8).
+    policy fewer (Theorem 8), where reward and cost of a pull are independent; others are refused.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)
     array([0.   , 2.168])
     """
+    _require_independent(bandit)
     best = float(bandit.ratios.max())
     means = zip(bandit.reward_means.tolist(), bandit.cost_means.tolist(), bandit.ratios.tolist(), strict=True)
     return np.array([0.0 if ratio == best else 1 / distance(r, c, best, box).divergence for r, c, ratio in means])
@@ -186,13 +192,15 @@ def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independe
 
     Rewards are in [0, 1], costs in (0, 1], and two best arms count as one; tau is at least K, and a, which multiplies
     log t in the index, above 0. `box`: whether the policy is `cb.OmegaKLUCB` (with rho = a), or else `cb.KLUCBSC`.
-    `independent`: whether reward and cost of a pull are. If not, KL-UCB-SC needs a >= 2.
+    `independent`: whether reward and cost of a pull are; must be False for pairs. If not, KL-UCB-SC needs a >= 2.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> pulls(bandit, tau=10**10).round()
     array([ inf, 530.])
     """
     tau, a = count("tau", tau, low=bandit.K), positive("a", a)
+    require(not (independent and any(bandit.joint)), "independent", independent,
+            "must be False: this bandit draws rewards and costs as pairs")
     require(box or independent or a >= 2, "a", a, "must be 2 or more for KL-UCB-SC where reward and cost depend")
     first = int(np.argmax(bandit.ratios))
     best, spread = float(bandit.ratios[first]), 1.0 if a >= 1 else 1 + tau**(1 - a) / (1 - a)

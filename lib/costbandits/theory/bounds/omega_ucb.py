@@ -302,7 +302,8 @@ def bernoulli_rivals(bandit: Bandit) -> tuple[float, list[tuple[float, float, fl
     """
     _bandit_means(bandit)
     laws = (*bandit.rewards, *bandit.costs)
-    require(all(isinstance(law, Bernoulli) for law in laws), "bandit", bandit, "must have Bernoulli rewards and costs")
+    require(all(isinstance(law, Bernoulli) for law in laws), "bandit", bandit,
+            "must have Bernoulli rewards and costs, independent of each other")
     best, ratios = np.argmax(bandit.ratios), bandit.ratios
     alone = (ratios == ratios[best]).sum() == 1         # locking out one of two best arms costs nothing
     rivals = np.c_[bandit.reward_means, bandit.cost_means, ratios][(ratios > 2) & (ratios < ratios[best]) & alone]
