@@ -523,8 +523,8 @@ def main(path):
     ]
     print(lines[0], flush=True)
     # The experiment comes first: its peak memory would include whatever ran before.
-    for part in (experiment, replications, start_up, agents, sampling, trillion, pairs, rivals, thompson, knapsacks, linear,
-                 anytime, subsidy, policies):
+    for part in (experiment, replications, start_up, agents, sampling, trillion, pairs, rivals, thompson, knapsacks,
+                 linear, anytime, subsidy, policies):
         for line in itertools.chain([""], part()):
             print(line, flush=True)
             lines.append(line)

@@ -34,12 +34,13 @@ def my_choice(t, spent, arms, told, p, memory, rng):
 
 PLAIN = [cb.MUCB(), cb.CUCB(), cb.IUCB(), cb.UCBSCPlus(), cb.UCB1(), cb.BudgetUCB(0.2), cb.UCBBV1(0.2), cb.VUCBBV1(0.2),
          cb.OmegaUCB(), cb.OmegaStarUCB(), cb.PDBwK(0.5), cb.KLUCBSC(), cb.OmegaKLUCB(), cb.BTS(), cb.BTS(naive=True),
+         cb.IMED(), cb.MomentIMED(), cb.MomentIMED(0.25, dependence="sample"),
          cb.BGreedy(), cb.EpsilonGreedy(5, 0.25), cb.IndexPolicy(my_index, (0.25,)),
          cb.ChoosePolicy(my_choice, memory=lambda K: 1)]
 GAMES = [*((policy, bandit, BUDGET) for policy in PLAIN for bandit in (COINS, BETA)),
          *((policy, PRICED, HARD) for policy in (
              cb.KUBE(), cb.FractionalKUBE(), cb.KLUCB(), cb.KnownCostTS(), cb.KnownCostTS(naive=True),
-             cb.EpsilonFirst(0.1), cb.UCB1(), cb.UCBB2())),
+             cb.EpsilonFirst(0.1), cb.UCB1(), cb.UCBB2(), cb.MomentIMED(0.5))),
          *((policy, bandit, ANYTIME) for bandit in (COINS, BETA) for policy in (
              cb.SUAK(), cb.SUAK2(), cb.OnePhaseSkip(), cb.PrimalDualSkip(), cb.UCBSimplexSkip(1.0))),
          *((policy, PRICED, HORIZON) for policy in (
@@ -156,7 +157,8 @@ def test_an_index_sees_pulls_under_way_at_their_arms_mean():
 
 
 @pytest.mark.parametrize("policy", [cb.KUBE(), cb.EpsilonFirst(0.3), cb.KnownCostTS(), cb.FractionalKUBE(),
-                                    cb.ChoosePolicy(my_choice, memory=lambda K: 1)], ids=repr)
+                                    cb.ChoosePolicy(my_choice, memory=lambda K: 1)],
+                         ids=lambda policy: type(policy).__name__)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_hard_budget_is_never_exceeded_whatever_is_under_way(policy, seed):
     rng, prices = np.random.default_rng(seed), {"a": 0.3, "b": 1.0, "c": 0.7}

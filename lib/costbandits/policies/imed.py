@@ -156,7 +156,8 @@ class _Empirical(NamedRule):
 
     def told(self, problem: Problem) -> Told:
         ceiling = problem.budget + rounding(problem.budget) if problem.hard else inf
-        return Told(problem.known_costs, problem.cost_means * problem.known_costs, ceiling)
+        price = problem.cost_means if problem.known_costs else np.zeros(problem.K)
+        return Told(problem.known_costs, price, ceiling)
 
     def remember(self, problem: Problem) -> Products:
         return Products(np.zeros(problem.K))
