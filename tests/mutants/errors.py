@@ -252,8 +252,9 @@ ERRORS = {
          "reward and cost are independent"),
     ],
     "costbandits/engine/trees.py": [
-        ("counts[k, 1, d:d + 2] = counts[k, 0, d:d + 2]", "counts[k, 1, d] = counts[k, 0, d]",
-         "engine/test_pairs.py::test_blocks_hold_pairs", "both halves of a block hold pairs"),
+        ("counts[k, 1, d:d + 2] = counts[k, 0, d:d + 2]",
+         "counts[k, 1, d], counts[k, 1, d + 1] = counts[k, 0, d + 1], counts[k, 0, d]",
+         "engine/test_pairs.py::test_pairs_are_drawn_with_their_chances", "both halves of a block hold pairs"),
         ("known = tag > 0 and kept[slot, NODE] == tag", "known = tag > 0 and kept[slot, NODE] > 0",
          "engine/test_trees.py::test_a_stack_is_the_same_however_it_is_read", "a slot may hold another node"),
     ],
@@ -404,7 +405,8 @@ ERRORS = {
     ],
     "costbandits/studies/trace.py": [
         ("stacks.pairs(k, int(after.arms.n[k]))[-1]", "stacks.pairs(k, int(after.arms.n[k]))[0]",
-         "studies/test_trace.py::test_a_trace_is_the_run_of_simulate", "the pull of this round"),
+         "studies/test_trace.py::test_the_largest_index_is_chosen_and_means_are_those_of_what_was_paid",
+         "the pull of this round"),
     ],
     "costbandits/studies/runs.py": [
         ("return np.concatenate([a[:, rows[0]], b[:, rows[1]]])",
