@@ -29,12 +29,17 @@ def sections_of(name):
     return re.split(r"^## ", text_of(name), flags=re.MULTILINE)[1:]
 
 
+def words_of(text):
+    """How many words a reader sees before he opens a solution."""
+    return len(re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL).split())
+
+
 @PER_LESSON
 def test_a_lesson_is_short(name):
-    code, words = cells_of(name, "code"), len(text_of(name).split())
+    code, words = cells_of(name, "code"), words_of(text_of(name))
     assert 4500 <= words <= 5500 and len(code) <= 25 and len(code) + len(cells_of(name, "markdown")) <= 60
     assert max(cell.source.count("\n") + 1 for cell in code) <= 12
-    assert all(100 <= len(section.split()) <= 900 for section in sections_of(name))
+    assert all(80 <= words_of(section) <= 800 for section in sections_of(name))
 
 
 @PER_LESSON
