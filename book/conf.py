@@ -24,6 +24,8 @@ napoleon_use_param = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 add_module_names = False
+# The name of a field, such as `spent`, is looked up among attributes of all classes; two may share it.
+suppress_warnings = ["ref.python"]
 
 html_theme = "sphinx_book_theme"
 html_math_renderer = "mathml"

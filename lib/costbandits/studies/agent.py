@@ -133,7 +133,7 @@ class Agent:
 
     @property
     def left(self) -> float:
-        """The budget less `spent` and `reserved`, below 0 if they exceed it; infinite under a horizon."""
+        """The budget less what is spent and reserved, below 0 if they exceed it; infinite under a horizon."""
         with self._lock:
             return self._total - self.spent - self.reserved
 

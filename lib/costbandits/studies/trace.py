@@ -43,8 +43,8 @@ def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandi
     DataFrame
         `round`, from 1; `arm`, by its name if the bandit has names, else its number; before the round, the arm's
         `pulls`, `mean_reward` and `mean_cost` (NaN without a pull), its `index` (NaN without a pull, and where the
-        policy is not one of a single index) and what was `spent` on all arms; whether the arm was `chosen`, and then
-        the `reward` and `cost` of its pull. In a round that is skipped, or passed, no arm is chosen.
+        policy is not one of a single index) and what was spent on all arms; whether the arm was `chosen`,
+        and then the `reward` and `cost` of its pull. In a round that is skipped, or passed, no arm is chosen.
 
     Examples
     --------
