@@ -16,7 +16,7 @@ from pygments.token import Generic, Keyword, Name
 
 import costbandits
 from compendium import check, outcome, report
-from compendium.project import chapters, claims
+from compendium.project import chapters, claims, paper_of
 from compendium.site import __main__ as command
 from compendium.site import architecture, extension, ledger, results, sources
 from compendium.site import chapters as pages_of_chapters
