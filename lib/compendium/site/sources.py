@@ -64,8 +64,9 @@ def _filled(text, book):
              "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
              "chapters": lambda: "\n".join(f"notebooks/{name}" for name in names if name == paper_of(name)),
              "audits": lambda: "\n".join(f"notebooks/{name}" for name in names if name != paper_of(name)),
-             "questions": lambda: "\n".join(f"questions/{name}" for name in names
-                                            if (book.root / f"book/questions/{name}.md").exists()),
+             **{folder: lambda folder=folder: "\n".join(
+                 f"{folder}/{name}" for name in names if (book.root / f"book/{folder}/{name}.md").exists())
+                for folder in ("questions", "coverage")},
              "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
              "rooms": lambda: "\n".join(f"api/{room}" for room in (*api.ROOMS, "compendium")),
              "binder": lambda: _binder(repository(book.root))}
