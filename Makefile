@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # What a user has set for other programs decides nothing; lib/compendium/settings.py has the reasons.
 unexport PYTHONOPTIMIZE PYTHONSTARTUP PYTHONWARNINGS PYTHONIOENCODING PYTHONHASHSEED PYTHONINSPECT PYTHONVERBOSE
-unexport PYTHONDEVMODE PYTHONPROFILEIMPORTTIME MATPLOTLIBRC MPLBACKEND
+unexport PYTHONDEVMODE PYTHONPROFILEIMPORTTIME MATPLOTLIBRC MPLBACKEND JPY_SESSION_NAME
 export PYTHONUTF8 = 1
 export MPLCONFIGDIR = $(CURDIR)/$(BUILD)/matplotlib
 
@@ -110,10 +110,10 @@ deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replicat
 	@$(PY) -m compendium.report
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
-lab: $(READY)  ## JupyterLab, with a page that says where to begin
+lab: $(READY)  ## JupyterLab, with a page that says where to begin; in a container make lab OPTIONS=--allow-root
 	JUPYTER_CONFIG_PATH="$(CURDIR)/lib/compendium:$$JUPYTER_CONFIG_PATH" \
 	  $(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
-	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving
+	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving $(OPTIONS)
 
 site: $(READY)  ## the reading site in build/site: chapters, ledger, results, library
 	@$(PY) -m compendium.site --build $(BUILD)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 # Python's own that change what a program prints or runs; matplotlib's; and where Jupyter would find other templates.
 DROPPED = ("PYTHONOPTIMIZE", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONIOENCODING", "PYTHONHASHSEED", "PYTHONINSPECT",
-           "PYTHONVERBOSE", "PYTHONDEVMODE", "PYTHONPROFILEIMPORTTIME", "MATPLOTLIBRC", "MPLBACKEND", "JUPYTER_PATH")
+           "PYTHONVERBOSE", "PYTHONDEVMODE", "PYTHONPROFILEIMPORTTIME", "MATPLOTLIBRC", "MPLBACKEND", "JUPYTER_PATH",
+           "JPY_SESSION_NAME")
 FIXED = {"PYTHONUTF8": "1", "JUPYTER_PREFER_ENV_PATH": "1"}
 # Below the folder for what is not committed. A home may be one that nobody may write to.
 PLACES = {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "jupyter", "MPLCONFIGDIR": "matplotlib"}

@@ -431,6 +431,14 @@ def test_an_environment_that_exists_is_used_and_finds_the_library(project):
     assert not (project / ".venv").exists()
 
 
+def test_lab_passes_options_on_and_what_it_starts_is_no_notebook_s(project):
+    """A `!make test` in JupyterLab must not draw bars into the notebooks that it compares."""
+    script(project / "py3", 'echo "$*, session ${JPY_SESSION_NAME-none}" >> log')
+    assert make(project, "lab", PY="./py3", OPTIONS="--allow-root --port=9", JPY_SESSION_NAME="mine.ipynb")[0] == 0
+    (said,) = asked(project)
+    assert said.endswith(" --allow-root --port=9, session none") and "default_url=/lab/tree" in said
+
+
 def test_the_environment_of_a_copied_project_finds_the_library_of_the_copy(project):
     script(project / ".venv/bin/python", 'echo "$PYTHONPATH" >> log')
     (project / ".venv/.ready").touch()

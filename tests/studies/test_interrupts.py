@@ -151,3 +151,26 @@ def test_a_pulse_beats_again_in_a_process_that_was_forked():
     at = int(pulse.beat[0])
     time.sleep(0.1)
     assert pulse.beat[0] == at and pulse.process is None
+
+
+def interrupted(runs):
+    if runs.replications[0] == 3:
+        raise KeyboardInterrupt
+    return {"rounds": runs.rounds[:, :, -1]}
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_after_an_interrupt_one_sentence_says_what_is_kept(tmp_path, store):
+    """What an earlier call has kept counts."""
+    path = tmp_path / "runs.sqlite" if store else None
+
+    def said(replications):
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            cb.simulate({"m": cb.MUCB()}, SMALL, cb.Budget(50), replications, store=path, reduce=interrupted)
+        return str(stopped.value)
+
+    if store:
+        assert said(7) == f"3 of 7 replications are kept in {path}; the same call goes on from there"
+        assert said([3, 0, 2, 9]).startswith("2 of 4 replications are kept")
+    else:
+        assert said(7) == 'none of 7 replications is kept; with store="runs.sqlite" those that are finished are'

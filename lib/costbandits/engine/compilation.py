@@ -148,6 +148,19 @@ def _warn_once(what, why, cure=" in each process", *, told=set()):     # noqa: B
         warnings.warn(f"{what} ({why}): everything works, but is compiled anew{cure}", stacklevel=4)
 
 
+def compiling() -> bool:
+    """Whether another thread of this process is compiling; False where Numba does not say.
+
+    >>> compiling()
+    False
+    """
+    lock = getattr(nb.core.compiler_lock.global_compiler_lock, "_lock", None)
+    if lock is None or not lock.acquire(blocking=False):
+        return lock is not None
+    lock.release()
+    return False
+
+
 def content(function: Callable) -> str:
     """Digest of the bytecode and constants of a function and of all that it calls, the reader's functions included.
 

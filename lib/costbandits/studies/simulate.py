@@ -68,12 +68,13 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     n_jobs : int, optional
         Workers, threads unless `joblib.parallel_config` names another backend; by default 1 or what it says.
     progress : bool or str
-        Show a bar in a terminal, with this label.
+        Show a bar in a terminal or in JupyterLab, with this label.
     max_rounds : int, optional
         A run that needs more is an error; up to 2**62. By default 2**62 where a policy plays in blocks, which most do
         if all rewards and costs have few values. Where it plays round by round, 10**8, or the horizon if that is more.
     store : path, optional
-        File of finished replications: what it holds is not played again, what it lacks is added.
+        File of finished replications: what it holds is not played again, what it lacks is added. After Ctrl-C the error
+        says how many are kept there.
     reduce : callable, optional
         From the `Runs` of one policy (labelled "policy") in one replication to a dict of arrays with leading axes
         (policy, replication); only these are kept. For studies whose pull counts would not fit into memory.
@@ -94,7 +95,11 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     study = replace(study, arms=study.example().K)
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
-        pieces = list(_collect(study, ids, n_jobs, filed, steps))
+        try:
+            pieces = list(_collect(study, ids, n_jobs, filed, steps))
+        except KeyboardInterrupt as interrupt:
+            interrupt.args = (_kept(steps, store),)
+            raise
     arrays = {name: np.stack([[piece[label][name] for piece in pieces] for label in study.policies])
               for name in next(iter(pieces[0].values()))}
     common = {"policies": list(study.policies), "replications": np.array(ids, np.int64), "fractions": study.fractions}
@@ -110,6 +115,7 @@ def _collect(study, ids, n_jobs, store, steps):
     keys = [study.keys(replication) if store is not None else {} for replication in ids]
     known = [{label: values for label, key in each.items() if (values := store.get(key)) is not None} for each in keys]
     missing = [[label for label in study.policies if label not in found] for found in known]
+    steps.kept = missing.count([])
     # Workers without a task would cost memory all the same.
     workers = n_jobs and min(max(int(n_jobs), -MOST_WORKERS), max(sum(map(bool, missing)), 1))
     make, sent = functools.partial(joblib.Parallel, n_jobs=workers, prefer="threads"), study
@@ -132,9 +138,17 @@ def _collect(study, ids, n_jobs, store, steps):
                         f"names and shapes must be the same for every run ({others})")
             if fresh and store is not None:
                 store.put((key[label], values) for label, values in fresh.items())
+                steps.kept += 1
             found.update(fresh)
             steps.step()
             yield found
+
+
+def _kept(steps, store):
+    """What is left of a study after an interrupt, in a sentence."""
+    if store is None:
+        return f"none of {steps.total:,} replications is kept; with store=\"runs.sqlite\" those that are finished are"
+    return f"{steps.kept:,} of {steps.total:,} replications are kept in {store}; the same call goes on from there"
 
 
 def _in_the_end(parallel, tasks):
