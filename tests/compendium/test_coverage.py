@@ -1,4 +1,4 @@
-"""What each paper says has a place: `book/coverage/<paper>.md` names every item, and each of its links leads somewhere."""
+"""What each paper says has a place: book/coverage/<paper>.md names every item, and its links lead somewhere."""
 
 import json
 import re
@@ -49,9 +49,9 @@ def homeless(text):
     """Rows without a place: not three cells, or neither a link nor a word on why it is not there."""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if line.startswith("|") and line not in HEAD and set(line) - set("|-"):
-            if len(cells) != 3 or not all(cells) or not re.search(r"\]\(|^Not ", cells[2]):
-                yield line
+        if line.startswith("|") and line not in HEAD and set(line) - set("|-") and (
+                len(cells) != 3 or not all(cells) or not re.search(r"\]\(|^Not ", cells[2])):
+            yield line
 
 
 def published(name, root=ROOT):
