@@ -18,17 +18,19 @@ STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECID
 SHOWN = re.compile(r" \(section ([\d.]+)\)$")     # how Gallery.finding names the section that shows it
 CHOICE = "figures/tournament/choice.csv"     # a question in each row, a kind of problem in each further column
 TERMS = (
-    "- **Problems.** With *random costs* a run ends when its budget is spent (`cb.Budget`). *Known costs* are prices, "
-    "and the budget may never be exceeded (`cb.HardBudget`). An *anytime budget* limits average spending after every "
-    "round (`cb.AnytimeBudget`). With a *cost subsidy* the cheapest arm that is nearly as good as the best is wanted, "
-    "for a number of rounds (`cb.Horizon`).\n"
-    "- **Numbers.** In each *family* of instances mean regret is divided by that of the family's best policy. *Take* "
-    "is the policy for which this has the smallest geometric mean over families, *its lead* what the next one loses in "
-    "comparison, and *safest* the policy whose worst family is least bad, with the share of bootstrap samples of the "
-    "runs that say so. *One family left out* names what one would take then, where that is another policy.\n"
+    "- **Problems.** With *random costs* a run ends when its budget is spent (`cb.Budget`); *money* is the same, with "
+    "amounts that are mostly far below the largest possible one. *Known costs* are prices, and the budget may never be "
+    "exceeded (`cb.HardBudget`). An *anytime budget* limits average spending after every round (`cb.AnytimeBudget`). "
+    "With a *cost subsidy* the cheapest arm that is nearly as good as the best is wanted, for a number of rounds "
+    "(`cb.Horizon`).\n"
+    "- **Answers.** The first two lines say for which outcomes and which budget the others hold. *Use* is the policy "
+    "that typically loses least, by the geometric mean over families of instances of its mean regret over that of the "
+    "family's best policy. *How sure* says what the next one loses in comparison, with a 95 % interval. *When it hurts* "
+    "is its worst family, and *safest* the policy whose worst family is least bad.\n"
     "- **Names.** [The tournament, section 2](notebooks/tournament.ipynb), says what each policy does and which are "
-    "ours. A *trap* is a pair of arms made so that ω-UCB often settles on the worse one. An *oracle* knows all "
-    "expectations: it is shown in figures, and not counted.")
+    "ours; its section 4.2 says how far each answer depends on single families, and which theorem is meant. A *trap* is "
+    "a pair of arms made so that ω-UCB often settles on the worse one. An *oracle* knows all expectations: it is shown "
+    "in figures, and not counted.")
 
 
 def own(folder, name):

@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from scipy import special
 
+import costbandits as cb
 from compendium import preparation
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "figures" / "tournament"
-PROBLEMS = ["random costs", "known costs", "anytime budget", "cost subsidy"]
+PROBLEMS = ["random costs", "money", "known costs", "anytime budget", "cost subsidy"]
 
 
 def notebook(name):
@@ -68,12 +70,40 @@ def test_seeds_and_budgets_are_the_same():
     assert ours["budget"] == omega["budget"] and arms == set(omega["arms"])
 
 
-def test_one_number_of_replications_for_all_families(tables):
+def test_one_number_of_replications_for_all_families_but_those_of_money(tables):
     ours, pairs = at_paper_scale("tournament"), tables["pairs"]
     # A share of wins, with ties counted half, is a multiple of half a replication.
-    halves = 2 * pairs.wins * ours["replications"]
+    halves = 2 * pairs.wins * np.where(pairs.problem == "money", ours["money_replications"], ours["replications"])
     assert np.allclose(halves, halves.round(), atol=1e-2) and set(pairs.problem) == set(PROBLEMS)
-    assert ours["replications"] >= 250
+    assert ours["replications"] >= 250 and ours["money_replications"] >= 100
+
+
+def test_money_is_played_at_small_and_large_budgets(tables):
+    pulls, families = at_paper_scale("tournament")["money_pulls"], tables["standings"].query("problem == 'money'").family
+    names = {name.rsplit(", ", 1)[0] for name in families}
+    assert pulls[:2] == [1000, 10000] and max(pulls) >= 50000
+    assert set(families) == {f"{name}, {n:,} pulls" for name in names for n in pulls} and len(names) == 7
+
+
+def test_laws_of_money():
+    """Amounts are spread as the text says, nine of ten are 0 where it says so, and pairs go together or do not."""
+    of = {"np": np, "cb": cb, "special": special}
+    for name in ("sometimes", "amounts", "paired_amounts"):
+        exec(definitions("tournament")[name][0], of)
+    plain, rare, wide = (of["amounts"](np.random.default_rng(0), **told) for told in ({}, {"zeros": 9}, {"told": 10}))
+    assert plain.K == 12 and np.allclose(rare.reward_means * 10, plain.reward_means, rtol=0.02)
+    assert np.allclose(wide.reward_means * 10, plain.reward_means) and np.array_equal(wide.cost_means, plain.cost_means)
+    assert all(law.support == (0, 1) for law in plain.rewards) and (plain.cost_means > 0.05 / 3.2).all()
+    for sign in (0.8, -0.8):
+        pairs = of["paired_amounts"](np.random.default_rng(0), sign)
+        logs = [np.corrcoef(*np.log(np.transpose(each.rows)))[0, 1] for each in pairs.outcomes]
+        assert np.mean(logs) == pytest.approx(sign, abs=0.05)
+
+
+def test_the_price_of_a_range_is_that_of_its_table(tables):
+    """README and the column for money say what ten times too large a largest reward costs."""
+    times, choice = tables["ranges"].set_index("policy").estimate, tables["choice"].set_index("question")["money"]
+    assert f"{choice['use']} loses {times[choice['use']]:.2g} times as much" in choice["outcomes"]
 
 
 def test_the_two_instances_of_an_anytime_budget_are_those_of_their_paper():
@@ -115,21 +145,49 @@ def test_the_policy_to_take_is_the_cheapest_and_its_rival_the_next(tables):
 def test_the_table_of_choices_says_what_its_tables_say(tables):
     choice, means = tables["choice"].set_index("question"), prices(tables["standings"])
     assert choice.columns.tolist() == PROBLEMS
+    assert choice.index.tolist() == ["outcomes", "budget", "use", "how sure", "when it hurts", "with a theorem",
+                                     "safest", "in code"]
     for problem, of in tables["margins"].set_index("problem").iterrows():
         ratios, said = means[problem].drop(index="oracle", errors="ignore"), choice[problem]
         worst, where = ratios.max(axis=1), ratios.loc[of["take"]].idxmax()
-        safe, medians = worst.idxmin(), prices(tables["standings"], "median")[problem]
-        typical = np.exp(np.log(medians.drop(index="oracle", errors="ignore")).mean(axis=1))
-        assert said["take"] == of["take"]
+        assert said["use"] == of["take"]
         decided = "" if of.low > 1 else ": not decided"
-        assert said["its lead"] == (f"{of['next']} loses {of.estimate:.2f} times as much "
+        assert said["how sure"] == (f"{of['next']} loses {of.estimate:.2f} times as much "
                                     f"[{of.low:.2f}, {of.high:.2f}]{decided}")
-        fails = f"{where}: {worst[of['take']]:.3g} times the regret of {ratios[where].idxmin()}"
-        assert said["where it fails"] == (fails if worst[of["take"]] > 1 else "nowhere here")
-        at_most = f"{safe}: at most {worst[safe]:.3g} times the regret of the best; safest"
-        sure = f"in {100 * of['safest in']:.0f} % of bootstrap samples"
-        assert said["safest"] == (f"{safe}, {sure}" if safe == of["take"] else f"{at_most} {sure}")
+        hurts = f"{where}: {worst[of['take']]:.3g} times the regret of {ratios[where].idxmin()}"
+        assert said["when it hurts"] == (hurts if worst[of["take"]] > 1 else "nowhere here")
+        safe = worst.idxmin()
+        at_most = f"{safe}: at most {worst[safe]:.3g} times the regret of the best"
+        assert said["safest"] == (safe if safe == of["take"] else at_most)
+        proved, typical = said["with a theorem"].partition(":")[0], np.exp(np.log(ratios).mean(axis=1))
+        assert said["with a theorem"] == (proved if proved == of["take"] else
+                                          f"{proved}: typically loses {typical[proved] / typical[of['take']]:.2f} "
+                                          "times as much")
+
+
+def test_the_budget_of_an_answer_names_who_is_better_at_another(tables):
+    choice, means = tables["choice"].set_index("question"), prices(tables["standings"])
+    early = tables["by_budget"].set_index("policy")
+    at = {"random costs": {"1,500 pulls": early["1 % of the budget"], "15,000 pulls": early["10 %"]}}
+    for problem in ("money", "anytime budget", "cost subsidy"):
+        logs = np.log(means[problem].drop(index="oracle", errors="ignore"))
+        at[problem] = dict(iter(logs.T.groupby(lambda name: name.rsplit(", ", 1)[1]).mean().T.items()))
+    for problem, sizes in at.items():
+        better = {f"with {size} {part.idxmin()}" for size, part in sizes.items()
+                  if part.idxmin() != choice[problem]["use"]}
+        assert set(choice[problem]["budget"].split("; ")[1:]) == better, problem
+    assert "with" not in choice["known costs"]["budget"]
+
+
+def test_what_reviewers_are_told_is_what_the_tables_say(tables):
+    checks, standings = tables["checks"].set_index("question"), tables["standings"]
+    for problem, of in tables["margins"].set_index("problem").iterrows():
+        medians = prices(standings, "median")[problem].drop(index="oracle", errors="ignore")
+        typical, said = np.exp(np.log(medians).mean(axis=1)), checks[problem]
         assert said["typical run"] == f"{typical.idxmin()} has the smallest medians"
+        assert said["the safest is the same"] == f"in {100 * of['safest in']:.0f} % of bootstrap samples"
+        free = standings.query("problem == @problem and policy == @of['take']").better_mean == 0
+        assert said["no significantly better rival"] == f"in {free.sum()} of {len(free)} families"
 
 
 def test_how_often_a_sample_of_the_runs_names_the_same_policy_the_safest():
