@@ -1,11 +1,12 @@
 """Divergences of two moments: by hand, against the exact ones of random laws, and what follows for rates."""
 
-from math import log
+from math import e, log
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import costbandits as cb
 from costbandits.policies.imed import of_coins, of_moments
@@ -94,3 +95,25 @@ def test_moments_need_no_fewer_pulls_than_the_lower_bound():
     for seed in range(50):
         bandit = cb.instances.bernoulli(6)(np.random.default_rng(seed))
         assert (bounds.rates(bandit) >= least_rates(bandit) * (1 - 1e-9)).all()
+
+
+def test_prices_are_honest():
+    """Lemma 3 of book/imed.md by all counts: rewards of 0 and 1, costs of 0 and 3, at levels up to the ratio."""
+    for n, r, c, share in [(1, 0.05, 0.9, 1.0), (4, 0.5, 0.5, 0.7), (12, 0.05, 0.9, 0.95), (12, 0.9, 0.2, 1.0),
+                           (40, 0.05, 0.5, 0.5)]:
+        won, paid = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+        chance, h, mean = binom.pmf(won, n, r) * binom.pmf(paid, n, c), share * r / (3 * c), (1 - share) * r
+        x, y = won / n, paid / n
+        price = n * bounds.moment_divergence(x - 3 * h * y, x * (1 - x) + 9 * h * h * y * (1 - y), 1.0)
+        for level in np.unique(price[price > 0]):
+            assert chance[price >= level].sum() <= e * (2 * n + 1) * np.exp(-level)
+        wide, below = 1 + 3 * h, x < 3 * h * y
+        least = min(0.5, mean**2 / (wide**2 * 3 * h))
+        bound = np.exp(-n * (mean / wide)**2) + e * (2 * n + 1) * np.exp(-n * least * mean)
+        assert (chance * np.exp(price))[below].sum() <= bound or share == 1
+
+
+def test_where_a_jackpot_brings_the_trap_back():
+    """The lesson's shop: 40 with chance 1/20, a rival's ratio of 3/2, costs of 1/2 and 3/2; scales below 0.69."""
+    price = float(bounds.moment_divergence(-1.5, 1.5**2 / 4, 40.0))
+    assert price == pytest.approx(0.0353, abs=5e-5) and price / -log(0.95) == pytest.approx(0.69, abs=5e-3)
