@@ -79,7 +79,8 @@ def test_one_number_of_replications_for_all_families_but_those_of_money(tables):
 
 
 def test_money_is_played_at_small_and_large_budgets(tables):
-    pulls, families = at_paper_scale("tournament")["money_pulls"], tables["standings"].query("problem == 'money'").family
+    pulls = at_paper_scale("tournament")["money_pulls"]
+    families = tables["standings"].query("problem == 'money'").family
     names = {name.rsplit(", ", 1)[0] for name in families}
     assert pulls[:2] == [1000, 10000] and max(pulls) >= 50000
     assert set(families) == {f"{name}, {n:,} pulls" for name in names for n in pulls} and len(names) == 7
