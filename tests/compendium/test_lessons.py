@@ -102,3 +102,13 @@ def test_what_both_define_is_the_same(name):
 def test_ten_questions_on_a_lesson_have_answers(name):
     text = (ROOT / f"book/questions/{name}.md").read_text(encoding="utf-8")
     assert text.count("<details>") == text.count("</details>") == 10
+
+
+def test_the_page_for_practitioners_is_short_and_asks_for_no_theory():
+    """From a log to a running agent in an hour; nothing of the ledger, and each of its terms at its first use."""
+    code, text = cells_of("own", "code"), text_of("own")
+    assert len(text.split()) <= 5500 and len(code) <= 25 and len(code) + len(cells_of("own", "markdown")) <= 60
+    assert max(cell.source.count("\n") + 1 for cell in code) <= 12
+    assert re.findall(r"contradicted|undecided|\$", text) == []
+    for term in ("arm", "pull", "reward", "cost", "budget", "bandit", "policy", "loss", "replay", "under way"):
+        assert re.search(rf"\*\*{term}|\*\*{term.title()}", text), term

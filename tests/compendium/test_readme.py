@@ -106,12 +106,20 @@ def test_commands_of_a_page_are_found():
 
 
 @pytest.mark.slow
-def test_the_examples_run(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_examples_run(capsys):
     examples = re.findall(r"^```python\n(import costbandits as cb\n.*?)^```", TEXTS["README.md"], re.M | re.S)
-    wanted = [r"[\d,]{17,} rounds, a regret of [\d,]+\n",
-              r"mean of mine over ω-UCB: \d\.\d+ \[\d\.\d+, \d\.\d+\], larger; mine wins .*\n"]
+    wanted = [r"(red|blue), 4,999\.25 dollars left\n",
+              r"mean of mine over ω-UCB: \d\.\d+ \[\d\.\d+, \d\.\d+\], \w+; mine wins .*\n[\d,]{17,} rounds\n"]
     for example, answer in zip(examples, wanted, strict=True):
         exec(example, {})
         assert re.fullmatch(answer, capsys.readouterr().out)
-    assert Path("regret.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_each_reader_finds_what_to_type_before_any_result():
+    """Five lines each at most, with the page that is for him; the scope has a page of its own."""
+    before = TEXTS["README.md"].partition(report.BEGIN)[0]
+    typed_first = re.findall(r"^```\w+\n(.*?)^```", before, re.M | re.S)
+    assert len(typed_first) == 3 and all(1 < block.count("\n") <= 5 for block in typed_first)
+    assert before.index("```") < before.index("| chapter |") < before.index("## What came out")
+    assert all(f"]({page})" in before for page in ("notebooks/own.ipynb", "notebooks/README.md", "REPRODUCTION.md"))
+    assert "](book/scope.md)" in typed(TEXTS["README.md"])
