@@ -29,8 +29,8 @@ TERMS = (
     "hurts* is its worst family, and *safest* the policy whose worst family is least bad.\n"
     "- **Names.** [The tournament, section 2](notebooks/tournament.ipynb), says what each policy does and which are "
     "ours; its section 4.2 says how far each answer depends on single families, and which theorem is meant. A *trap* "
-    "is a pair of arms made so that ω-UCB often settles on the worse one. An *oracle* knows all expectations: it is shown "
-    "in figures, and not counted.")
+    "is a pair of arms made so that ω-UCB often settles on the worse one. An *oracle* knows all expectations: it is "
+    "shown in figures, and not counted.")
 
 
 def own(folder, name):
