@@ -33,8 +33,9 @@ def chapter(root, name, build, links):
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     known = sections.numbers(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
-    page, paper = f"{up(name)}claims/{paper_of(name)}.md", paper_of(name)
-    pages = {id: f"{page}#{id}" for id, its in links.claims.items() if page.endswith(its) and id != paper}
+    paper = paper_of(name)
+    pages = {id: f"{up(name)}{page}#{id}" for id, page in links.claims.items()
+             if page == f"claims/{paper}.md" and id != paper}
 
     def prose(text):
         text = FOLDED.sub(r"\n\n\1", OPENED.sub(r"\1\n\n", text))
