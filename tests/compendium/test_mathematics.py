@@ -29,7 +29,7 @@ def formulas(path):
 @pytest.mark.parametrize("name", project.notebooks(ROOT))
 def test_every_formula_of_a_notebook_is_well_formed(name):
     found = [mathml(*formula) for formula in formulas(ROOT / f"notebooks/{name}.ipynb")]
-    assert found
+    assert found or name == "own"          # the page for practitioners has none
     for text in found:
         assert ElementTree.fromstring(XML + text).tag == "math"
 

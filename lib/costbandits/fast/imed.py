@@ -35,6 +35,7 @@ from .indices import all_affordable_below
 from .search import holder
 
 ULP = 1e-15         # relative error of what a divergence is taken of; that of its own is below SLACK
+LARGEST = np.finfo(float).max
 SHARE = 0.5                 # how much of what an arm is ahead of the least index may be lost before it is evaluated
 
 # The leader; its ratio and its pulls while nothing need be evaluated; the first arm that is not in the tree; how many
@@ -139,11 +140,11 @@ def search(own, arms):
     wish = -inf                     # below this ratio the next arm is pulled for the first time
     if race.pulled < queue.size:
         first = queue[race.pulled]
-        wish = p.max_reward / told.price[first] * (1.0 + ULP)
         if not told.known or max(rho, 0.0) * told.price[first] < p.max_reward:
             aside[first].after, race.aside = race.aside, first
             race.pulled, race.reach = race.pulled + 1, -1
             return first
+        wish = p.max_reward / told.price[first] * (1.0 + ULP)
     arm, best, k = leader, inf, race.aside
     while k >= 0 and rho < inf:
         aside[k].value = value = index(k, rho, arms, told.known, p, products)
@@ -201,7 +202,8 @@ def leap(arm, m, money, own, arms, outcomes):
 @nb.njit(error_model="numpy")
 def pull_on(arm, m, money, own, arms, outcomes):
     """Pull an arm up to m times, as far as its leaf reaches, while its ratio stays above all floors."""
-    (spent, collected, due), level, pool, i = money, own.race.level * (1.0 + ULP), outcomes.pool, arms.n[arm]
+    (spent, collected, due), pool, i = money, outcomes.pool, arms.n[arm]
+    level = min(own.race.level * (1.0 + ULP), LARGEST)         # 0 times infinity is no number
     r, c, rr, cc, row = arms.reward[arm], arms.cost[arm], arms.reward_sq[arm], arms.cost_sq[arm], outcomes.at[arm] + i
     done = 0
     for j in range(row, row + min(m, outcomes.filled[arm] - i)):
