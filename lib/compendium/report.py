@@ -218,7 +218,8 @@ def results(rows, claims, root):
              f"[{REPORT}]({REPORT}) has each claim with its verdict, and what speaks for it.\n",
              totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
              findings(root, names)]
-    for name in [names[0], *(name for name in chapters(root) if name not in names)][:3]:
+    papers = {*names, *map(paper_of, names)}
+    for name in [names[0], *(name for name in chapters(root) if name not in papers)][:3]:
         if found := cover(root, name):
             parts.append(f"\n![{plain(found[1])}](figures/{name}/{found[0]}.png)\n*{plain(found[1])}* "
                          f"[{plain(title(root, name))}](notebooks/{name}.ipynb)")
