@@ -145,8 +145,8 @@ def test_a_user_s_own_settings_decide_no_byte(tmp_path, expected, user):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("level", "command"), [("1", "compendium"), ("2", "compendium.report"), ("1", "compendium.paper"),
-                                                ("2", "compendium.site")])
+@pytest.mark.parametrize(("level", "command"), [
+    ("1", "compendium"), ("2", "compendium.report"), ("1", "compendium.paper"), ("2", "compendium.site")])
 def test_a_python_without_docstrings_and_asserts_is_refused_in_a_sentence(tmp_path, level, command):
     environment = {**os.environ, "PYTHONOPTIMIZE": level, "PYTHONPATH": str(ROOT / "lib")}
     done = subprocess.run([sys.executable, "-m", command, *["refresh"] * (command == "compendium")], cwd=tmp_path,
