@@ -607,7 +607,7 @@ def test_an_untold_change_of_a_claim_is_noticed():
 
 @pytest.fixture
 def rows():
-    return rows_of("kube")
+    return rows_of("audit/kube")
 
 
 @pytest.mark.slow
@@ -615,7 +615,7 @@ def test_a_changed_verdict_is_noticed(rows):
     for number, row in rows.iloc[::5].iterrows():
         for verdict in set(ledger.VERDICTS) - {row.verdict}:
             changed = rows.loc[[number]].assign(verdict=verdict)
-            faults = made_book.faults(changed, {row.id: claims_of("kube")[row.id]})
+            faults = made_book.faults(changed, {row.id: claims_of("audit/kube")[row.id]})
             assert any(fault.startswith(f"{row.id}, ") for fault in faults), (number, verdict)
 
 
@@ -623,8 +623,8 @@ def test_a_changed_verdict_is_noticed(rows):
 def test_a_missing_claim_is_noticed(rows):
     without = rows[rows.id.str.rstrip("abcdef") != "K8"]
     assert missing_numbers(without, "kube") == [8]
-    assert "K8: no row under the primary reading" in list(made_book.faults(without, claims_of("kube")))
-    assert "K8" in differing_ids(without, cells_of("kube"), claims_of("kube"))
+    assert "K8: no row under the primary reading" in list(made_book.faults(without, claims_of("audit/kube")))
+    assert "K8" in differing_ids(without, cells_of("audit/kube"), claims_of("audit/kube"))
 
 
 def test_a_missing_and_a_disagreeing_row_are_noticed(rows):
@@ -636,19 +636,19 @@ def test_a_missing_and_a_disagreeing_row_are_noticed(rows):
 
 
 def test_a_judgement_that_is_gone_from_the_notebook_or_was_edited_is_noticed(rows):
-    cells = cells_of("kube")
+    cells = cells_of("audit/kube")
     judging = next(cell for cell in cells if "K5a" in judged_ids([cell], {"K5a"}))
     rows["cell"] = digest(judging["source"])
     assert strange_cells(rows, cells) == []
     without = [cell for cell in cells if cell is not judging]
-    assert "K5a" in differing_ids(rows, without, claims_of("kube"))
+    assert "K5a" in differing_ids(rows, without, claims_of("audit/kube"))
     assert len(strange_cells(rows, without)) == len(rows)
     judging["source"] += "  # more"
     assert len(strange_cells(rows, cells)) == len(rows)
 
 
 def test_a_second_check_that_is_missing_or_is_none_is_noticed(rows):
-    claims = claims_of("kube")
+    claims = claims_of("audit/kube")
     for check, found in ((None, ["K6d"]), (("none", "a proof"), [])):
         changed = claims | {"K6d": replace(claims["K6d"], second_check=check)}
         assert unchecked(rows, changed) == found and checked_once(changed) == (["K6d"] if check else [])

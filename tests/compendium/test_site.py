@@ -439,7 +439,7 @@ def test_a_short_name_in_a_table_stays_in_one_piece(visit, width):
 @pytest.mark.slow
 @pytest.mark.browser
 def test_words_of_a_table_begin_at_the_left_and_numbers_end_at_the_right(visit):
-    cells = visit("notebooks/kube.html").locator(".cell_output table td")
+    cells = visit("notebooks/audit/kube.html").locator(".cell_output table td")
     told = cells.evaluate_all("each => each.map(cell => [cell.textContent, getComputedStyle(cell).textAlign])")
     assert {side for text, side in told if re.fullmatch(r"[\d.,]+", text)} == {"right"}
     assert {side for text, side in told if text == "reproduced"} == {"left"}
