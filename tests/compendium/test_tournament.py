@@ -56,7 +56,8 @@ def tables():
 
 
 @pytest.mark.parametrize(("other", "names"), [
-    ("audit/omega_ucb", ["kept", "full_budget", "shares"]), ("cost_subsidy", ["two_arms"])])
+    ("audit/omega_ucb", ["kept", "full_budget", "shares"]), ("omega_ucb", ["kept", "full_budget", "shares"]),
+    ("cost_subsidy", ["two_arms"])])
 def test_what_decides_the_keys_of_stored_runs_is_the_same(other, names):
     ours, theirs = definitions("tournament"), definitions(other)
     assert all(len(ours[name]) == 1 and ours[name][0] in theirs[name] for name in names)
