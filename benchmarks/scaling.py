@@ -331,11 +331,10 @@ def from_measurement(measured):
 
 
 def from_ledgers(figures):
-    """What the page's text leaves open and the committed ledgers say: verdicts from that of all papers together."""
-    rows = pd.concat([ledger.read(path) for path in sorted(Path(figures).glob("*/ledger.csv"))])
-    tails = pd.read_csv(Path(figures) / "omega_ucb" / "tails.csv")
-    worst, found = (tails.loc[tails["worst 1 % of variance"].idxmax()],
-                    needed(ledger.read(Path(figures) / "ledger.csv")))
+    """What the page's text leaves open and the committed ledger of all papers says."""
+    rows = ledger.read(Path(figures) / "ledger.csv")
+    tails = pd.read_csv(Path(figures) / "audit" / "omega_ucb" / "tails.csv")
+    worst, found = tails.loc[tails["worst 1 % of variance"].idxmax()], needed(rows)
     named = found[np.isfinite(found)]
     return {"gains": gains_table(half_width(rows), tails["error of a mean of 100"] / 10**0.5),
             "tail_policy": worst.policy, "tail_setting": worst.setting, "tail": 100 * worst["worst 1 % of variance"],

@@ -326,7 +326,7 @@ def test_regions_and_values_as_they_are_read():
 
 
 def test_a_row_leads_to_the_figure_that_its_place_names(book):
-    rows = {row.place: book.figure(row) for row in book.rows.itertuples() if row.notebook == "omega_ucb"}
+    rows = {row.place: book.figure(row) for row in book.rows.itertuples() if row.notebook == "audit/omega_ucb"}
     assert rows["section 6.1, Fig. 3a"] == "figure_3" and rows["section 4.2, Theorem 4"] is None
 
 

@@ -56,14 +56,15 @@ def tables():
 
 
 @pytest.mark.parametrize(("other", "names"), [
-    ("omega_ucb", ["kept", "full_budget", "shares"]), ("audit/cost_subsidy", ["two_arms"])])
+    ("audit/omega_ucb", ["kept", "full_budget", "shares"]), ("omega_ucb", ["kept", "full_budget", "shares"]),
+    ("audit/cost_subsidy", ["two_arms"])])
 def test_what_decides_the_keys_of_stored_runs_is_the_same(other, names):
     ours, theirs = definitions("tournament"), definitions(other)
     assert all(len(ours[name]) == 1 and ours[name][0] in theirs[name] for name in names)
 
 
 def test_seeds_and_budgets_are_the_same():
-    ours, omega, subsidy = (at_paper_scale(name) for name in ("tournament", "omega_ucb", "cost_subsidy"))
+    ours, omega, subsidy = (at_paper_scale(name) for name in ("tournament", "audit/omega_ucb", "cost_subsidy"))
     assert ours["seed"] == omega["seed"] == subsidy["seed"]
     arms = {node.value for node in ast.walk(ast.parse(definitions("tournament")["laws"][0]))
             if isinstance(node, ast.Constant) and isinstance(node.value, int)}

@@ -211,7 +211,7 @@ class OmegaKLUCB(IndexRule):
 
     The index of omega-UCB (Heyden et al., Eq. 2) with one thing exchanged: where its bounds are those of a normal
     limit, these are Chernoff's. It keeps the promise that omega-UCB breaks: its regret is O(B^(1 - rho)) for rho < 1
-    and O(log B) from rho = 1 on, however rewards and costs depend on each other. (Ours; the chapter has the proof.) An
+    and O(log B) from rho = 1 on, however rewards and costs depend on each other. (Ours; the lesson has the proof.) An
     arm whose observed costs are all 0 has an infinite index; so has one whose lower bound is below the smallest number.
     rho, above 0, is how much to explore.
 

@@ -1,4 +1,4 @@
-"""What policies with bounds by divergences promise under a budget; ours, derived in the chapter on omega-UCB.
+"""What policies with bounds by divergences promise under a budget; ours, derived in the audit of omega-UCB.
 
 Lemmas and theorems are numbered on from those of the omega-UCB paper (Heyden et al.), which end with 1 and with 6.
 
