@@ -1,5 +1,6 @@
 """Files a notebook's figures, tables, ledger rows and findings."""
 
+import base64
 import io
 import json
 import textwrap
@@ -9,13 +10,14 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from IPython import get_ipython
-from IPython.display import Markdown, display
+from IPython.display import HTML, Markdown, display
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from costbandits.analysis import figures
 from costbandits.checks import require
 
+from . import live as moving
 from . import preparation
 from .project import up
 from .publication import STANDIN
@@ -69,19 +71,24 @@ class Gallery:
         # Where results at paper scale are: of this run if it files its own, else as committed.
         self._published = self.output or Path(up(notebook)) / "figures" / notebook
         self._story, self._brief, self._ahead = {"figures": {}, "findings": []}, None, {}
+        self._moving = {}      # name -> what moves it, and the figure that stands still
         if self.output:
             self.output.mkdir(parents=True, exist_ok=True)
 
-    def add(self, name, fig=None, table=None, says=""):
+    def add(self, name, fig=None, table=None, says="", live=None):
         """File a figure as SVG and PNG and the table behind it as CSV, under `name`.
 
         What a figure `says`, in one sentence, is shown with it on the site's page of results, and in the README if it
-        is one of its three figures. Returns the table at paper scale, which the text speaks of: that of this run if it
-        files its tables, else the committed one, or `table` itself if none is committed.
+        is one of its three figures. A figure that moves has the name of its script in book/_static/live and the data
+        that this needs, `live=("fillings", {...})`. Returns the table at paper scale, which the text speaks of: that of
+        this run if it files its tables, else the committed one, or `table` itself if none is committed.
         """
         require(fig is not None or not says, "says", says, "must come with a figure")
+        require(fig is not None or live is None, "live", live, "must come with a figure")
         if fig is not None:
             _write_in_ink(fig)
+        if live is not None:
+            self._moving[name] = moving.told(*live), fig
         real = name.removesuffix(STANDIN)
         if self.output:
             self._file(name, fig, table, says)
@@ -93,6 +100,12 @@ class Gallery:
         index = [key for key in table.index.names if key in there]
         return there.set_index(index) if index else there
 
+    def live(self, name):
+        """Show a figure that was added with `live` as the site does: it answers to sliders, without a kernel."""
+        told, fig = self._moving[name]
+        still = base64.b64encode(png(fig)).decode()
+        display(HTML(moving.alone(told, f'<img alt="" src="data:image/png;base64,{still}">')))
+
     def _file(self, name, fig, table, says):
         if says:
             self._story["figures"][name] = says
@@ -100,6 +113,8 @@ class Gallery:
         if fig is not None:
             for kind, content in _files(fig, self.origin).items():
                 (self.output / f"{name}{kind}").write_bytes(content)
+        if name in self._moving:
+            (self.output / f"{name}.live.json").write_text(self._moving[name][0], encoding="utf-8")
         if table is not None:
             (self.output / f"{name}.csv").write_text(_csv(name, table), encoding="utf-8")
             ahead = self._ahead.get(name.removesuffix(STANDIN))

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from .. import publication, sections
+from .. import live, publication, sections
 from ..cells import cells as cells_of
 from ..cells import filed as filed_by
 from ..cells import folded
@@ -105,7 +105,10 @@ def _figure(root, name, figure, alt, cell):
     place = f"{up(name)}figures/{name}/{figure}"
     more = [f"[its data (CSV)]({place}.csv)"] * _file(root, name, figure, "csv").exists()
     more.append(f"[its cell](#cell-id={cell})")
-    return (f'<a id="figure-{figure}"></a>\n\n![{plain(alt)}]({place}.svg)\n\n'
+    image, moving = f"\n![{plain(alt)}]({place}.svg)\n", _file(root, name, figure, "live.json")
+    if moving.exists():
+        image = live.wrapped(moving.read_text(encoding="utf-8"), image)
+    return (f'<a id="figure-{figure}"></a>\n\n{image.strip()}\n\n'
             f":::{{container}} figure-links\n{' · '.join(more)}\n:::\n")
 
 

@@ -12,6 +12,7 @@ from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
+from .. import live
 from ..mathematics import mathml
 
 ANCHOR = re.compile(r'<a id="([^"]+)">')
@@ -157,6 +158,14 @@ def block(self, node):
     raise nodes.SkipNode
 
 
+def moving(app, page, template, context, doctree):
+    """A page loads what draws its own pictures, and nothing else."""
+    for picture in sorted(set(re.findall(r'data-live="(\w+)"', context.get("body", "")))):
+        for name in live.scripts(picture):
+            app.add_js_file(f"live/{name}.js", loading_method="defer")      # once, for whatever pictures
+        app.add_css_file("live/live.css")
+
+
 def files(app, config):
     """Styles and scripts are taken from where the pages are laid out, with the font that was made there."""
     config.html_static_path = [str(Path(app.srcdir) / "_static")]
@@ -166,6 +175,7 @@ def setup(app):
     """Called by Sphinx."""
     app.connect("config-inited", files)
     app.connect("doctree-read", anchors)
+    app.connect("html-page-context", moving)
     app.connect("autodoc-process-docstring", readable, priority=400)      # before the sections are read
     app.add_lexer("printed", Printed)
     for transform in (Places, Terms, Punctuation):

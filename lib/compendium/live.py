@@ -1,0 +1,141 @@
+"""Pictures that move, on the site and in JupyterLab, from one script each; book/_static/live has the scripts.
+
+Functions with the name of a picture make the data behind it. `python -m compendium.live` plays those of the front page.
+"""
+
+import io
+import json
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+
+import costbandits as cb
+from costbandits.analysis import figures
+from costbandits.checks import require
+
+PLACE = Path(__file__).parents[2] / "book/_static/live"
+
+
+def scripts(picture):
+    """The names of the scripts that draw a picture, in the order in which they are loaded."""
+    there = sorted(path.stem for path in PLACE.glob("*.js") if path.stem not in ("live", "rules"))
+    require(picture in there, "live", picture, f"must be one of {', '.join(there)}")
+    uses_rules = "live.rule(" in (PLACE / f"{picture}.js").read_text(encoding="utf-8")
+    return ["live", *["rules"] * uses_rules, picture]
+
+
+def told(picture, data):
+    """What a picture is and the data behind it, as one line of JSON."""
+    scripts(picture)
+    return json.dumps({"picture": picture, "data": data}, ensure_ascii=False, separators=(",", ":"), allow_nan=False,
+                      default=lambda values: values.tolist()) + "\n"
+
+
+def wrapped(text, still):
+    """A still image, in HTML or Markdown, that what is `told` moves where there is a screen and JavaScript."""
+    picture, data = json.loads(text).values()
+    data = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
+    return (f'<div class="live" data-live="{picture}">\n{still}\n'
+            f'<script type="application/json">{data}</script>\n</div>')
+
+
+def alone(text, still):
+    """The same with styles and scripts, for a page that has none: a cell of JupyterLab."""
+    parts = (PLACE / f"{name}.js" for name in scripts(json.loads(text)["picture"]))
+    script = "\n".join(part.read_text(encoding="utf-8") for part in parts)
+    return (f"<style>{(PLACE / 'live.css').read_text(encoding='utf-8')}</style>{wrapped(text, still)}"
+            f"<script>{{\n{script}\nrequestAnimationFrame(live.begin);\n}}</script>")
+
+
+def looks(labels):
+    """Label -> colour, dashes and colour of text of a policy, as in all figures."""
+    found = {}
+    for label in labels:
+        colour, line = figures.style(label).values()
+        dashes = "" if isinstance(line, str) else " ".join(f"{1.5 * part:g}" for part in line[1])
+        found[label] = [mpl.colors.to_hex(colour), dashes, figures.ink(colour)]
+    return found
+
+
+def luck(lost, follow):
+    """Final regrets, label -> shape (replication,), of which means and medians are shown as runs come in."""
+    short = {label: [float(f"{loss:.5g}") for loss in losses] for label, losses in lost.items()}
+    return {"runs": short, "looks": looks(lost), "follow": follow, "start": 8}
+
+
+def trap():
+    """A good arm whose first cost is 1 against a rival, played by omega-UCB."""
+    return {"rewards": [1.0, 0.75], "costs": [0.1, 0.1], "arms": ["good arm", "rival"], "rhos": [0.25, 0.5, 1.0, 2.0],
+            "rho": 0.25, "most": 4, "unlucky": 1, "rounds": 300_000, "seed": 7, "looks": _two()}
+
+
+def fillings():
+    """The kube lesson's three items, and budgets up to 60."""
+    inks = [[colour, dash, figures.ink(colour)] for colour, dash in (
+        (figures.BLACK, ""), (figures.ORANGE, "6 3"), (figures.SKY, "2 2"))]
+    return {"values": [0.95, 0.73, 0.45], "costs": [5, 4, 3], "arms": ["A", "B", "C"], "looks": inks,
+            "methods": ["densest arm only", "greedy", "optimum"], "budget": 13, "least": 3, "most": 60,
+            "colours": [figures.BLUE, figures.RED, figures.GREEN]}
+
+
+def rays():
+    """Two arms that Budget-UCB tells apart, or locks on the worse of."""
+    return {"rewards": [0.8, 0.35], "costs": [0.4, 0.3], "arms": ["A", "B"], "least": 0.3, "exploration": 0.5,
+            "explorations": [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0], "rounds": 5000, "looks": _two()}
+
+
+def cliff(losses, best=0.5, alpha=0.1, expensive=1, rounds=5000):
+    """Losses of policies by the cheap arm's mean, a DataFrame with this index."""
+    return {"best": best, "alpha": alpha, "expensive": expensive, "rounds": rounds, "mean": float(losses.index[14]),
+            "means": [*map(float, losses.index)], "losses": losses.to_dict("list"), "looks": looks(losses)}
+
+
+def own(runs=20):
+    """Three arms to begin with, and four policies."""
+    indices = {"m-UCB": cb.MUCB(), "ω*-UCB 1/4": cb.OmegaStarUCB(0.25), "KL-UCB-SC 1/4": cb.KLUCBSC(exploration=0.25)}
+    policies = {"moment IMED 1/4": ["MomentIMED", [0.25, 1.0]],
+                **{label: [type(each).__name__, each.parameters.tolist()] for label, each in indices.items()}}
+    return {"rewards": [0.5, 0.4, 0.3], "costs": [0.4, 0.4, 0.4], "spread": 0.5, "budget": 200, "runs": runs,
+            "most": 5000, "policies": policies, "looks": looks(policies)}
+
+
+def _two():
+    return [[colour, "", figures.ink(colour)] for colour in (figures.BLUE, figures.RED)]
+
+
+def final_regrets(replications=1000, n_jobs=-1):
+    """Final regrets of the omega-UCB chapter's three policies on ten Bernoulli arms, by label."""
+    policies = {"ω-UCB 1/4": cb.OmegaUCB(0.25), "ω-UCB 1": cb.OmegaUCB(1.0), "m-UCB": cb.MUCB()}
+    runs = cb.simulate(policies, cb.instances.bernoulli(10),
+                       lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=n_jobs)
+    return dict(zip(policies, cb.regret.budgeted(runs)[:, :, -1], strict=True))
+
+
+def still(lost):
+    """The picture `luck` on paper: mean and median of the first runs, 2, 3, and so on."""
+    fig, ax = plt.subplots(figsize=(6.4, 3.4))
+    ends = {}
+    for label, losses in lost.items():
+        n = np.arange(2, losses.size + 1)
+        ends[label] = (losses.cumsum()[1:] / n)[-1]
+        ax.plot(n, losses.cumsum()[1:] / n, **figures.style(label), lw=2)
+        ax.plot(n, [np.median(losses[:k]) for k in n], **figures.style(label), lw=0.8)
+    ax.set(xscale="log", yscale="log", xlabel="runs seen", title="Mean (bold) and median (thin) of the final regret")
+    figures.name_lines(ax, ends)
+    return fig
+
+
+def main():
+    """Play what the front page moves, and write it to book/live."""
+    folder, lost, svg = PLACE.parents[1] / "live", final_regrets(), io.BytesIO()
+    folder.mkdir(exist_ok=True)
+    with plt.rc_context(figures.STYLE):
+        still(lost).savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    (folder / "luck.svg").write_bytes(svg.getvalue())
+    (folder / "luck.live.json").write_text(told("luck", luck(lost, "m-UCB")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
