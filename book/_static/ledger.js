@@ -7,6 +7,8 @@ const named = text => text.toLowerCase().replace(/[α-ω]/g, letter => LETTERS[l
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector(".ledger-filter"), count = document.querySelector(".ledger-count");
   const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger th")];
+  const words_in_order = new Intl.Collator("en", {numeric: true});      // one for all: to make it takes longest
+  for (const row of body.rows) heads.forEach((head, k) => row.cells[k].dataset.name = head.textContent);      // on a phone
   const rows = [...body.rows].map(row => ({row, data: row.dataset, words: named(row.textContent)}));
   let state = new URLSearchParams(location.hash.slice(1));
   for (const key of ["paper", "verdict", "reading", "claim"]) {
@@ -37,9 +39,10 @@ document.addEventListener("DOMContentLoaded", () => {
   function sort() {
     const [column, order] = (state.get("sort") || "").split("."), at = heads.findIndex(head => head.textContent === column);
     heads.forEach((head, k) => head.ariaSort = k === at ? order : null);
-    const text = each => each.row.cells[at].textContent, number = each => Number(each.row.cells[at].dataset.number);
-    const compare = (a, b) => number(a) - number(b) || text(a).localeCompare(text(b), "en", {numeric: true});
-    if (at >= 0) body.append(...[...rows].sort((a, b) => (order === "ascending" ? 1 : -1) * compare(a, b)).map(each => each.row));
+    if (at < 0) return;
+    const keyed = rows.map(({row}) => ({row, number: Number(row.cells[at].dataset.number), text: row.cells[at].textContent}));
+    const compare = (a, b) => a.number - b.number || words_in_order.compare(a.text, b.text);
+    body.append(...keyed.sort((a, b) => (order === "ascending" ? 1 : -1) * compare(a, b)).map(each => each.row));
   }
   for (const head of heads) {
     const button = document.createElement("button");

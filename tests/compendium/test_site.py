@@ -271,6 +271,42 @@ def test_totals_count_each_claim_once(book):
     assert claimed == len(papers) == sum(outcomes)
 
 
+def test_each_claim_of_a_paper_is_a_square_that_leads_to_it(book):
+    found = re.findall(r'<a class="square s-(\d)" href="claims/(\w+).html#(\w+)"', results.squares(book))
+    papers = [id for id in book.rows.id.unique() if not book.claims[id].ours]
+    assert sorted(id for *_, id in found) == sorted(papers)
+    assert all(book.page_of()[id] == f"claims/{name}.md" for _, name, id in found)
+    assert all(outcome.STANDINGS[int(k)] == book.standings[id] for k, _, id in found)
+    by_paper = [(name, int(k)) for k, name, _ in found]
+    assert by_paper == sorted(by_paper, key=lambda pair: (book.names.index(pair[0]), pair[1]))
+
+
+def test_a_figure_with_data_moves_on_its_page_and_stands_still_elsewhere(tmp_path):
+    folder = tmp_path / "figures/kube"
+    folder.mkdir(parents=True)
+    for name in ("a.svg", "b.svg"):
+        (folder / name).touch()
+    (folder / "b.live.json").write_text('{"picture":"trap","data":{"x":1}}')
+    still, moves = (pages_of_chapters._figure(tmp_path, "kube", name, "words", "cell") for name in "ab")
+    image = "![words](../figures/kube/{}.svg)"
+    assert image.format("a") in still and "data-live" not in still
+    assert f'<div class="live" data-live="trap">\n\n{image.format("b")}\n\n<script' in moves
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize(("name", "picture"), [
+    ("index", "luck"), ("notebooks/suak", "reserve"), ("notebooks/own", "own")])
+def test_a_picture_moves_on_its_page_and_is_an_image_without_javascript(visit, name, picture, width):
+    page, quiet = visit(f"{name}.html", width), visit(f"{name}.html", width, java_script_enabled=False)
+    place = f"[data-live={picture}]"
+    page.locator(place).scroll_into_view_if_needed()
+    page.wait_for_selector(f"{place}.on svg")
+    assert page.locator(f"{place} output").inner_text().endswith(".") and not page.locator(f"{place} img").is_visible()
+    assert quiet.locator(f"{place} img").is_visible() and quiet.locator("svg[role=img]").count() == 0
+
+
 def test_which_policy_for_which_problem_is_the_tournament_s_table(tmp_path):
     assert outcome.choices(tmp_path) == ""
     path = tmp_path / outcome.CHOICE

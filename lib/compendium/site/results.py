@@ -1,10 +1,43 @@
 """Pages of results: each chapter at a glance, all figures with the findings, the benchmarks."""
 
+from html import escape
 from pathlib import Path
 
-from ..outcome import SHOWN, STANDINGS, in_full, place, story, title
+import pandas as pd
+
+from .. import live
+from ..outcome import CHOICE, SHOWN, STANDINGS, in_full, place, story, title
 from ..project import chapters
-from ..typography import plain
+from ..typography import plain, typeset
+
+
+def squares(book):
+    """Each claim of a paper as a square that leads to it, by paper and by how it came out."""
+    came_out = book.standings.map(STANDINGS.index)
+    key = "".join(f'<li><span class="square s-{k}"></span> {each}</li>' for k, each in enumerate(STANDINGS))
+    parts = [f'<div class="squares"><ul>{key}</ul>']
+    for name in book.names:
+        ids = [id for id in book.rows.id[book.papers == name].unique() if not book.claims[id].ours]
+        links = "".join(f'<a class="square s-{came_out[id]}" href="claims/{name}.html#{id}" '
+                        f'title="{id}: {escape(typeset(book.claims[id].claim))}" '
+                        f'aria-label="{id}, {book.standings[id]}"></a>' for id in sorted(ids, key=came_out.get))
+        parts.append(f'<p><a href="claims/{name}.html">{escape(book.titles[name])}</a> <span>{links}</span></p>')
+    return "```{raw} html\n" + "\n".join(parts) + "</div>\n```"
+
+
+def short(root):
+    """Which policy for which problem, in a line each; "" before the tournament has been played."""
+    path = Path(root) / CHOICE
+    table = pd.read_csv(path, keep_default_na=False).set_index("question") if path.exists() else pd.DataFrame()
+    lines = [f"| {problem} | {plain(told['use'])} | {plain(told['how sure'])} |" for problem, told in table.items()]
+    return "\n".join(["| problem | use | how sure |\n|---|---|---|", *lines]) if lines else ""
+
+
+def luck(root):
+    """The front page's picture that moves."""
+    told = (Path(root) / "book/live/luck.live.json").read_text(encoding="utf-8")
+    alt = "Mean and median of the final regrets of three policies against the number of runs seen."
+    return live.wrapped(told, f"\n![{alt}](live/luck.svg)\n")
 
 
 def glance(book):

@@ -61,6 +61,8 @@ def _filled(text, book):
     parts = {"findings": lambda: outcome.findings(book.root, list(book.rows.notebook.unique())),
              "totals": lambda: outcome.totals(book.rows, book.claims, book.root, lambda name: f"claims/{name}.md"),
              "choices": lambda: outcome.choices(book.root), "glance": lambda: results.glance(book),
+             "squares": lambda: results.squares(book), "luck": lambda: results.luck(book.root),
+             "short": lambda: results.short(book.root),
              "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
              "chapters": lambda: "\n".join(f"notebooks/{name}" for name in names if name == paper_of(name)),
              "audits": lambda: "\n".join(f"notebooks/{name}" for name in names if name != paper_of(name)),
