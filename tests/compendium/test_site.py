@@ -284,13 +284,15 @@ def test_each_claim_of_a_paper_is_a_square_that_leads_to_it(book):
 def test_a_figure_with_data_moves_on_its_page_and_stands_still_elsewhere(tmp_path):
     folder = tmp_path / "figures/kube"
     folder.mkdir(parents=True)
-    for name in ("a.svg", "b.svg"):
-        (folder / name).touch()
+    for name in ("a", "b", "heat"):
+        (folder / f"{name}.svg").write_text('<g id="QuadMesh_1"/>' if name == "heat" else "<svg/>")
     (folder / "b.live.json").write_text('{"picture":"trap","data":{"x":1}}')
-    still, moves = (pages_of_chapters._figure(tmp_path, "kube", name, "words", "cell") for name in "ab")
+    still, moves, heat = (pages_of_chapters._figure(tmp_path, "kube", name, "words", "cell")
+                          for name in ("a", "b", "heat"))
     image = "![words](../figures/kube/{}.svg)"
     assert image.format("a") in still and "data-live" not in still
     assert f'<div class="live" data-live="trap">\n\n{image.format("b")}\n\n<script' in moves
+    assert f":::{{container}} heat\n{image.format('heat')}\n:::" in heat and "heat" not in still + moves
 
 
 @pytest.mark.slow

@@ -105,11 +105,18 @@ def _figure(root, name, figure, alt, cell):
     place = f"{up(name)}figures/{name}/{figure}"
     more = [f"[its data (CSV)]({place}.csv)"] * _file(root, name, figure, "csv").exists()
     more.append(f"[its cell](#cell-id={cell})")
-    image, moving = f"\n![{plain(alt)}]({place}.svg)\n", _file(root, name, figure, "live.json")
+    image, moving = f"\n{still(root, name, figure, alt, place)}\n", _file(root, name, figure, "live.json")
     if moving.exists():
         image = live.wrapped(moving.read_text(encoding="utf-8"), image)
     return (f'<a id="figure-{figure}"></a>\n\n{image.strip()}\n\n'
             f":::{{container}} figure-links\n{' · '.join(more)}\n:::\n")
+
+
+def still(root, name, figure, alt, place):
+    """A published figure as an image; a heat map keeps its shades in the dark."""
+    image, file = f"![{plain(alt)}]({place}.svg)", _file(root, name, figure, "svg")
+    heat = file.exists() and "QuadMesh" in file.read_text(encoding="utf-8")
+    return f":::{{container}} heat\n{image}\n:::" if heat else image
 
 
 def _file(root, name, figure, suffix):

@@ -9,6 +9,7 @@ from .. import live
 from ..outcome import CHOICE, SHOWN, STANDINGS, in_full, place, story, title
 from ..project import chapters
 from ..typography import plain, typeset
+from .chapters import still
 
 
 def squares(book):
@@ -68,7 +69,7 @@ def gallery(root):
         for figure, says in figures.items():
             there = (Path(root) / "figures" / name / f"{figure}.csv").exists()
             data = f" · [data (CSV)](figures/{name}/{figure}.csv)" * there
-            parts.append(f"\n![{plain(says)}](figures/{name}/{figure}.svg)\n\n"
+            parts.append(f"\n{still(root, name, figure, says, f'figures/{name}/{figure}')}\n\n"
                          f":::{{container}} figure-links\n{plain(says)} "
                          f"[in its chapter](notebooks/{name}.ipynb#figure-{figure}){data}\n:::\n")
     return "\n".join(parts)
