@@ -3,7 +3,6 @@
 Functions with the name of a picture make the data behind it. `python -m compendium.live` plays those of the front page.
 """
 
-import io
 import json
 from pathlib import Path
 
@@ -88,7 +87,7 @@ def rays():
 
 def cliff(losses, best=0.5, alpha=0.1, expensive=1, rounds=5000):
     """Losses of policies by the cheap arm's mean, a DataFrame with this index."""
-    return {"best": best, "alpha": alpha, "expensive": expensive, "rounds": rounds, "mean": float(losses.index[14]),
+    return {"best": best, "alpha": alpha, "expensive": expensive, "rounds": rounds, "mean": float(losses.index[len(losses) // 2 - 1]),
             "means": [*map(float, losses.index)], "losses": losses.to_dict("list"), "looks": looks(losses)}
 
 
@@ -105,11 +104,11 @@ def _two():
     return [[colour, "", figures.ink(colour)] for colour in (figures.BLUE, figures.RED)]
 
 
-def final_regrets(replications=1000, n_jobs=-1):
+def final_regrets(replications):
     """Final regrets of the omega-UCB chapter's three policies on ten Bernoulli arms, by label."""
     policies = {"ω-UCB 1/4": cb.OmegaUCB(0.25), "ω-UCB 1": cb.OmegaUCB(1.0), "m-UCB": cb.MUCB()}
     runs = cb.simulate(policies, cb.instances.bernoulli(10),
-                       lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=n_jobs)
+                       lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=-1)
     return dict(zip(policies, cb.regret.budgeted(runs)[:, :, -1], strict=True))
 
 
@@ -127,13 +126,11 @@ def still(lost):
     return fig
 
 
-def main():
-    """Play what the front page moves, and write it to book/live."""
-    folder, lost, svg = PLACE.parents[1] / "live", final_regrets(), io.BytesIO()
-    folder.mkdir(exist_ok=True)
+def main(folder=PLACE.parents[1] / "live", replications=1000):
+    """Play what the front page moves, and write it to this folder."""
+    lost = final_regrets(replications)
     with plt.rc_context(figures.STYLE):
-        still(lost).savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    (folder / "luck.svg").write_bytes(svg.getvalue())
+        still(lost).savefig(folder / "luck.svg", metadata={"Date": None, "Creator": None})
     (folder / "luck.live.json").write_text(told("luck", luck(lost, "m-UCB")), encoding="utf-8")
 
 

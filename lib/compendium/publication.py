@@ -133,7 +133,7 @@ def _manifest(staged, before, folder, run):
 
 
 def _is_standin(name):
-    return Path(name).stem.endswith(STANDIN)
+    return name.partition(".")[0].endswith(STANDIN)      # of a picture that moves the name has two endings
 
 
 def _part(path):

@@ -127,7 +127,8 @@ const live = (() => {
       near.unobserve(target);
       try { start(target); } catch (error) { console.error(error); }      // the image stays
     }), { rootMargin: "600px" });
-    document.querySelectorAll("[data-live]:not(.on)").forEach(root => near.observe(root));
+    const known = [...document.querySelectorAll("[data-live]:not(.on)")].filter(root => pictures[root.dataset.live]);
+    known.forEach(root => near.observe(root));
   };
   if (document.readyState !== "complete") document.addEventListener("DOMContentLoaded", begin);
   return { begin, pictures, make, tidy, random, rule, axes, line, names };
