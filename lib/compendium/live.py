@@ -87,8 +87,9 @@ def rays():
 
 def cliff(losses, best=0.5, alpha=0.1, expensive=1, rounds=5000):
     """Losses of policies by the cheap arm's mean, a DataFrame with this index."""
-    return {"best": best, "alpha": alpha, "expensive": expensive, "rounds": rounds, "mean": float(losses.index[len(losses) // 2 - 1]),
-            "means": [*map(float, losses.index)], "losses": losses.to_dict("list"), "looks": looks(losses)}
+    means = [*map(float, losses.index)]
+    return {"best": best, "alpha": alpha, "expensive": expensive, "rounds": rounds, "means": means,
+            "mean": means[len(means) // 2 - 1], "losses": losses.to_dict("list"), "looks": looks(losses)}
 
 
 def own(runs=20):

@@ -167,6 +167,29 @@ def test_a_picture_fits_and_speaks_plainly_wherever_its_sliders_are(moving, pict
     assert page.locator("img").is_visible() and not page.locator("svg").is_visible()
 
 
+# JupyterLab puts an output into the page as text, and makes its scripts anew so that they run.
+OUTPUT = """html => { const out = document.body.appendChild(document.createElement("div"));
+    out.innerHTML = html;
+    for (const old of out.querySelectorAll("script")) { const copy = document.createElement("script");
+        for (const { name, value } of old.attributes) copy.setAttribute(name, value);
+        copy.textContent = old.textContent;
+        old.replaceWith(copy); } }"""
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_outputs_of_jupyterlab_move_and_leave_the_others_alone(browser):
+    page, complaints = browser.new_page(), []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_content("<!DOCTYPE html><title>lab</title>")
+    for picture in ("cliff", "trap", "cliff"):
+        page.evaluate(OUTPUT, live.alone(live.told(picture, DATA[picture]), "<img alt='still'>"))
+    page.wait_for_function("document.querySelectorAll('.live.on svg[viewBox]').length === 3")
+    assert page.locator(".stage").count() == 3 and complaints == []
+    page.close()
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_numbers_are_tidied_as_in_tables(browser):
