@@ -295,7 +295,7 @@ DECIDES = {"lib/costbandits/a.py": ALL, "lib/costbandits/theory/a.py": ALL, "lib
            "tests/policies/test_thompson.py": {inputs.TEST}, "tests/reference.py": {inputs.TEST},
            **{f"lib/compendium/{name}": set() for name in (
                "inputs.py", "lab.py", "new.py", "outcome.py", "paper.py", "report.py", "times.py", "typography.py",
-               "site/a.py", "skeleton/a.py")}}
+               "wasm.py", "site/a.py", "skeleton/a.py")}}
 
 
 def written(module):

@@ -520,7 +520,7 @@ def test_search_finds_a_word_of_each_chapter(visit, name):
 @pytest.mark.slow
 @pytest.mark.browser
 def test_code_is_folded_and_the_switch_is_remembered(visit):
-    page = visit("notebooks/suak.html")
+    page = visit("notebooks/audit/suak.html")
     open_ones = "document.querySelectorAll('details.above-input[open]').length"
     assert page.evaluate(open_ones) == 0
     page.click(".code-switch")

@@ -29,7 +29,7 @@ live.pictures.own = ({ rewards, costs, spread, budget, policies, runs, most, loo
     (input, to) => input === document.activeElement || (input.value = to), input => input.valueAsNumber);
   arms.forEach(k => {
     number(`r${k}`, `arm ${k + 1}: mean reward`, rewards[k]);
-    number(`c${k}`, "mean cost", costs[k]);
+    number(`c${k}`, `arm ${k + 1}: mean cost`, costs[k]);
   });
   number("top", "largest reward", 1);
   number("dear", "largest cost", 1);
