@@ -71,11 +71,11 @@ def trap():
 
 
 def fillings():
-    """The kube lesson's three items, and budgets up to 60."""
+    """Three kinds of ice of the lesson on KUBE, and budgets up to 60."""
     inks = [[colour, dash, figures.ink(colour)] for colour, dash in (
         (figures.BLACK, ""), (figures.ORANGE, "6 3"), (figures.SKY, "2 2"))]
-    return {"values": [0.95, 0.73, 0.45], "costs": [5, 4, 3], "arms": ["A", "B", "C"], "looks": inks,
-            "methods": ["densest arm only", "greedy", "optimum"], "budget": 13, "least": 3, "most": 60,
+    return {"values": [0.9, 0.62, 0.3], "costs": [5, 4, 3], "arms": ["W", "M", "L"], "looks": inks,
+            "methods": ["walnut only", "greedy", "best"], "budget": 13, "least": 3, "most": 60,
             "colours": [figures.BLUE, figures.RED, figures.GREEN]}
 
 

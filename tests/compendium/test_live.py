@@ -262,11 +262,11 @@ def test_fillings(moving):
         assert list(one) == [B // 5, 0, 0] and (greedy == cb.optimum.greedy(values, costs, B).counts).all()
         assert best @ costs <= B and best @ values == pytest.approx(cb.optimum.knapsack(values, costs, B).value)
         for counts, below in each["told"]:
-            assert below == pytest.approx((cb.optimum.fractional(values, costs, B) - counts @ values) / 0.95)
-    assert drawn[10]["says"] == ("Budget 13: densest arm only 2 A, 0.6 pulls below; greedy 2 A + 1 C, 0.126 pulls "
-                                 "below; optimum 1 A + 2 B, 0.0632 pulls below.")
-    assert drawn[2]["says"].startswith("Budget 5: densest arm only 1 A, 0 pulls below")
-    assert drawn[0]["says"].startswith("Budget 3: densest arm only nothing, 0.6 pulls below; greedy 1 C")
+            assert below == pytest.approx((cb.optimum.fractional(values, costs, B) - counts @ values) / values[0])
+    assert drawn[10]["says"] == ("Budget 13: walnut only 2 W, 0.6 pulls below; greedy 2 W + 1 L, 0.267 pulls below; "
+                                 "best 1 W + 2 M, 0.222 pulls below.")
+    assert drawn[2]["says"].startswith("Budget 5: walnut only 1 W, 0 pulls below")
+    assert drawn[0]["says"].startswith("Budget 3: walnut only nothing, 0.6 pulls below; greedy 1 L")
 
 
 @pytest.mark.slow
