@@ -286,7 +286,7 @@ class Hung(BaseException):
 
 
 def unhung(work, seconds=120):
-    """What `work` returns. Once in hundreds of runs kernel and client have waited for each other for ever: anew."""
+    """What `work` returns; it begins anew, once, if kernel and client wait for each other, as they seldom have."""
     def late(*_):
         raise Hung
 
