@@ -311,6 +311,8 @@ def functions():
     made = [of_ours(f"def outer(x):\n    return x + {number}", module="typed_by_hand") for number in (1, 2)]
     for wrapped in (made, list(map(nb.njit, made))):
         yield tuple(of_ours("def outer(x):\n    return inner(x)", inner=inner) for inner in wrapped)
+    inner, by_name = of_ours("def outer(x):\n    return x + 1.0"), compilation.apart(nb.float64(nb.float64))
+    yield tuple(of_ours("def outer(x):\n    return inner(x)", inner=made(inner)) for made in (nb.njit, by_name))
     # Numbers, arrays and others, by the names under which they are read.
     reads = "def outer(x):\n    return A + B"
     for one, two in ((1.0, 2.0), (np.zeros(2), np.ones(2)), (np.zeros(1, np.int64), np.zeros(1)), (np.sin, np.cos)):
@@ -330,6 +332,25 @@ def taken_for_one(module):
 
 def test_each_component_of_content_tells_two_functions_apart():
     assert unnoticed(compilation, ["_content", "_used"], taken_for_one) == []
+
+
+SCANNED = """
+import costbandits as cb
+from costbandits.engine.plain import by_scanning
+
+bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Beta(1, 2)] * 2)
+said = cb.simulate({"UCB1": cb.UCB1()}, bandit, cb.Budget(50), replications=3, seed=0, fast=False).reward.tolist()
+hits = sum(by_scanning.compiled.stats.cache_hits.values())
+"""
+
+
+@pytest.mark.slow
+def test_a_kept_loop_finds_what_it_calls_by_name_in_another_process():
+    found = {}
+    exec(SCANNED, found)
+    done = subprocess.run([sys.executable, "-c", f"{SCANNED}\nprint(hits, said)"], text=True, capture_output=True,
+                          check=True, env={**os.environ, "PYTHONPATH": str(LIBRARY.parent)})
+    assert done.stdout == f"1 {found['said']}\n"
 
 
 def square(x):

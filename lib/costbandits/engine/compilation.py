@@ -9,6 +9,7 @@ part, a folder cannot be written or a file is damaged, it is compiled anew, and 
 """
 
 import contextlib
+import dis
 import functools
 import hashlib
 import inspect
@@ -22,11 +23,14 @@ from pathlib import Path
 
 import numba as nb
 import numpy as np
+from llvmlite import binding
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from ..checks import OURS, ours
 from .fingerprint import digest, nested
 
-OPTIONS = {"error_model": "numpy"}     # a division by 0 is infinite, as in NumPy
+OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}     # a division by 0 is infinite, as in NumPy
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
 UNKEPT = "kept code cannot be read or written"
 TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
@@ -87,7 +91,9 @@ def _keep_parts(function, seen):
         called = getattr(part, "py_func", None)
         if called is not None and called not in seen:
             seen.add(called)
-            if ours(called) and not called.__closure__:
+            if hasattr(part, "define"):
+                part.define()
+            elif ours(called) and not called.__closure__:
                 _keep_part(part)
             _keep_parts(called, seen)
 
@@ -180,6 +186,8 @@ def _content(function, seen):
         yield from (repr(None if const == function.__doc__ else const) for const in code.co_consts
                     if not isinstance(const, types.CodeType))
     for name, value in _used(function):
+        if hasattr(value, "define"):
+            yield "by its name"
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):
             yield from _content(value, seen)
@@ -193,8 +201,10 @@ def _content(function, seen):
 
 def _used(function):
     """What a function, and those within it, take from outside: sorted pairs (name, value), of modules of ours, too."""
-    names = {name for code in nested(function.__code__) for name in code.co_names}
-    used = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    codes = list(nested(function.__code__))
+    loaded = {step.argval for code in codes for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    names = {name for code in codes for name in code.co_names}
+    used = {name: function.__globals__[name] for name in loaded if name in function.__globals__}
     used |= inspect.getclosurevars(function).nonlocals
     for name, value in list(used.items()):
         if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == OURS:
@@ -244,6 +254,50 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
     float64
     """
     return lambda function: Kernel(function, signature)
+
+
+def apart(signature: Signature) -> Callable[[Callable], Callable]:
+    """Compile a function for this signature, once: compiled code calls it by its name.
+
+    Numba links whatever a function calls into it and optimizes all of that again, in each loop.
+
+    >>> @apart(nb.float64(nb.int64))
+    ... def half(x):
+    ...     return x / 2
+    >>> nb.njit(lambda x: half(x) + half(x + 1))(3), half.py_func(3)
+    (3.5, 1.5)
+    """
+    def register(function):
+        if nb.config.DISABLE_JIT:
+            return function
+        name, returned, kinds = f"{function.__module__}.{function.__qualname__}", signature.return_type, signature.args
+        made = nb.njit(no_cpython_wrapper=True, **OPTIONS)(function)
+
+        @functools.cache
+        def define():       # before any code that calls it is compiled, or read from disk
+            _keep_part(made)
+            _keep_parts(function, {function})
+            made.compile(signature)
+            found = made.overloads[kinds]
+            binding.add_symbol(name, found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
+
+        def call(context, builder, _, arguments):
+            define()
+            kind = context.call_conv.get_function_type(returned, kinds)
+            called = cgutils.get_or_insert_function(builder.module, kind, name)
+            status, result = context.call_conv.call_function(builder, called, returned, kinds, arguments)
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return result
+
+        names = ", ".join(inspect.signature(function).parameters)
+        typed = eval(f"lambda typing, {names}: found", {"found": (signature, call)})
+        typed.__name__ = function.__name__
+        by_name = intrinsic(typed)
+        by_name.py_func, by_name.define = function, define
+        return by_name
+
+    return register
 
 
 @functools.lru_cache(256)

@@ -155,7 +155,7 @@ def _hypergeometric_weight(x, law):
     return math.exp(-exponent) / math.sqrt(_root(x) * _root(a) * _root(b) * _root(c))
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(forceinline=True, error_model="numpy")
 def _invert(state, chance, a, b, c, d, step):
     """How far from a value of probability `chance` a draw is, by inversion outwards from there, above before below.
 
@@ -199,7 +199,7 @@ def _width(chance, bend):
     return 2 / chance * math.exp(chance / 4 - 0.5)
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(forceinline=True, error_model="numpy")
 def _propose(state, width):
     """A distance from the mode, and the square that f of it must reach: a ratio of uniforms."""
     v = 1.0 - uniform(state)
@@ -271,7 +271,7 @@ def _ones(word):
     return np.int64((word * U(0x0101010101010101)) >> U(56))
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(forceinline=True, error_model="numpy")
 def _subset(state, ones):
     """A word of 64 bits with that many set, all such words equally likely.
 
@@ -317,7 +317,7 @@ def _shuffle(state, counts, values, out):
         out[i], out[j] = out[j], out[i]
 
 
-@nb.njit(inline="always", error_model="numpy")             # a call that counts references to four arrays costs 30 ns
+@nb.njit(forceinline=True, error_model="numpy")             # a call that counts references to four arrays costs 30 ns
 def scatter(state, counts, values, out):
     """Write 64 outcomes, of which counts[v] are values[v], to `out` in random order, all orders equally likely.
 

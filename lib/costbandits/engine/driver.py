@@ -25,8 +25,8 @@ from numba import types as T
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compilation import around, compiled_for
-from .state import Money
+from .compilation import apart, around, compiled_for
+from .state import ARMS, LIMITS, MONEY, OUTCOMES, RECORD, STATE, Money
 from .trees import LEAF, added_up, block, is_counted, is_typed, read_on, settle, skip, total
 
 MANY = 16           # pulls that are worth a call of `pull_many`
@@ -140,7 +140,7 @@ def unless_typed(arm, arms, outcomes):
     return arms.n[arm] < outcomes.filled[arm] or not is_typed(arm, outcomes)
 
 
-@nb.njit(error_model="numpy")
+@apart(MONEY(T.int64, T.int64, MONEY, ARMS, OUTCOMES))
 def pull_many(arm, m, money, arms, outcomes):
     """Pull one arm m times, or until what is due is spent or its law must be sampled in Python; the money then.
 
@@ -195,12 +195,13 @@ def many(arm, m, t, money, own, arms, outcomes, rng):
 def note(state, record):
     """Note where the run stands as its next checkpoint."""
     c = state.now.checkpoint
-    record.pulls[c] = state.arms.n
+    for k in range(state.arms.n.size):
+        record.pulls[c, k] = state.arms.n[k]
     record.noted[c] = state.now
     state.now.checkpoint = c + 1
 
 
-@nb.njit(error_model="numpy")
+@apart(T.UniTuple(T.float64, 2)(T.int64, ARMS, OUTCOMES))
 def large_sums(k, arms, outcomes):
     """Reward and cost of a position, as sums where whole numbers are not exact any more.
 
@@ -240,7 +241,7 @@ def approach(spent, due):
     return -math.inf if due < math.inf else math.inf
 
 
-@nb.njit(error_model="numpy")
+@apart(T.int64(T.int64, T.int64, T.float64, T.float64, OUTCOMES, STATE, RECORD, LIMITS))
 def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
     """Write the state back, note the checkpoints just passed, and say whether and why the run stops.
 
@@ -262,7 +263,7 @@ def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
     return STACK_EMPTY if arms.n[arm] == outcomes.filled[arm] else RUNNING
 
 
-@nb.njit(error_model="numpy")
+@apart(T.int64(T.int64, OUTCOMES, STATE, RECORD))
 def end_run(t, outcomes, state, record):
     """Write the state back and note it at all checkpoints that are left: no arm is affordable any more."""
     state.now.rounds = t

@@ -38,7 +38,7 @@ def start(state, key, stream, purpose, place):
     state[3] = _1
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(forceinline=True, error_model="numpy")
 def bits(state):
     """The next 64 random bits."""
     a, b, c, w = state[0], state[1], state[2], state[3]
@@ -48,7 +48,7 @@ def bits(state):
     return out
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(forceinline=True, error_model="numpy")
 def uniform(state):
     """A multiple of 2**-53 in [0, 1), all equally likely."""
     return (bits(state) >> _11) * UNIT

@@ -139,5 +139,7 @@ _outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1,
                      np.zeros(5, np.uint64))
 _record = Record(np.zeros(1), np.zeros((1, 1), np.int64), np.zeros(1, NOW))
 
-# Its type for Numba.
+# Types for Numba.
 GAME = nb.typeof(Game(_outcomes, State(Arms.of(1), new_record(NOW)), _record, new_limits(1, [0.0], 0.0, 0.0)))
+OUTCOMES, STATE, RECORD, LIMITS = GAME.types
+ARMS, MONEY = STATE.types[0], nb.typeof(Money(0.0, 0.0, 0.0))

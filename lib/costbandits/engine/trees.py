@@ -18,10 +18,13 @@ Other laws fill their leaves by sampling. A law of the reader's own can only be 
 
 import numba as nb
 import numpy as np
+from numba import types as T
 
+from .compilation import apart
 from .continuous import beta, clipped_log_normal, truncated_normal
 from .counts import binomial, hypergeometric, scatter
 from .keyed import start
+from .state import ARMS, OUTCOMES
 
 SHIFT = 6
 LEAF = 1 << SHIFT
@@ -35,7 +38,6 @@ ROOT, SPLIT, LEAVES = range(3)      # what is drawn at a node
 KEPT = 1 << 40                      # nodes further on are not kept for other policies
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
-_jit = nb.njit(error_model="numpy")
 _inline = nb.njit(inline="always", error_model="numpy")
 
 
@@ -69,7 +71,7 @@ def tag_of(k, column, place, trees):
     return (place * 2 * trees.shape[0] + 2 * trees[k, ARM] + column) + 1 if place < KEPT else 0
 
 
-@_jit
+@nb.njit(error_model="numpy")
 def add_root(k, n, trees, laws, level, counts, random):
     """Put the root that begins at outcome n on the empty stack."""
     size, leaf, V = 0, n >> SHIFT, counts.shape[3]
@@ -85,12 +87,12 @@ def add_root(k, n, trees, laws, level, counts, random):
             rest -= counts[k, column, 1, v]
         if kind > 0:
             counts[k, column, 1, kind - 1] = rest
-    if pairs:
-        counts[k, 1, 1] = counts[k, 0, 1]
+    for v in range(V if pairs else 0):          # to assign whole arrays takes Numba two seconds more
+        counts[k, 1, 1, v] = counts[k, 0, 1, v]
     level[k, 1], level[k, 0] = size, 1
 
 
-@_jit
+@nb.njit(error_model="numpy")
 def split(k, n, trees, level, counts, kept, random):
     """Replace the block that begins at outcome n by its halves."""
     d = level[k, 0]
@@ -113,13 +115,13 @@ def split(k, n, trees, level, counts, kept, random):
                 kept[slot, FIRST + v] = first
             counts[k, column, d, v], counts[k, column, d + 1, v] = whole - first, first
             total, rest = total - whole, rest - first
-    if pairs:
-        counts[k, 1, d:d + 2] = counts[k, 0, d:d + 2]
+    for v in range(counts.shape[3] if pairs else 0):
+        counts[k, 1, d, v], counts[k, 1, d + 1, v] = counts[k, 0, d, v], counts[k, 0, d + 1, v]
     level[k, d] = level[k, d + 1] = size
     level[k, 0] = d + 1
 
 
-@_jit
+@apart(T.int64(T.int64, T.int64, T.int64, OUTCOMES))
 def block(k, n, most, outcomes):
     """How many outcomes the next block holds, of no more than `most`, which is LEAF or more; n is a leaf's border."""
     _, _, _, trees, laws, level, counts, kept, random = outcomes
@@ -169,7 +171,7 @@ def settle(k, arms, outcomes):
         arms.cost[k], arms.cost_sq[k] = added_up(k, 1, outcomes)
 
 
-@_jit
+@apart(T.void(T.int64, T.int64, T.int64, T.int64, OUTCOMES))
 def draw_leaf(k, column, n, row, outcomes):
     """Write the outcomes of the leaf that begins at outcome n into a column of the pool."""
     pool, _, _, trees, laws, level, counts, _, random = outcomes
@@ -189,7 +191,7 @@ def draw_leaf(k, column, n, row, outcomes):
             clipped_log_normal(random, p, out)
 
 
-@_jit
+@apart(T.void(T.int64, T.int64, T.int64, T.boolean, OUTCOMES))
 def read_leaf(k, n, row, known, outcomes):
     """Count the leaf that begins at outcome n as read, and write it into the pool unless it is known to be there."""
     counted = outcomes.trees[k, KIND] > 0 or outcomes.trees[k, KIND + 1] > 0
@@ -202,7 +204,7 @@ def read_leaf(k, n, row, known, outcomes):
         take(k, outcomes.trees, outcomes.level, outcomes.counts)
 
 
-@_jit
+@apart(T.void(T.int64, ARMS, OUTCOMES))
 def read_on(k, arms, outcomes):
     """After the last outcome that is in the pool: settle the sums, and read the next leaf unless it must be typed.
 
@@ -234,7 +236,7 @@ def being_read(slot, at, filled, kept):
     return kept[slot, LEFT] > 0 and at[k] + filled[k] == (kept[slot, PLACE] + 1) << SHIFT
 
 
-@_jit
+@apart(T.void(T.int64, ARMS, OUTCOMES))
 def skip(k, arms, outcomes):
     """Pull the next block as a whole."""
     level = outcomes.level
