@@ -52,7 +52,7 @@ endif
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test check proof mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check audits proof mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -70,21 +70,26 @@ SPREAD = -n auto --dist loadfile --no-loadscope-reorder
 # The first chapter compiles what the others load. Meanwhile the other workers play tests that compile little.
 FIRST = $(firstword $(wildcard $(NOTEBOOKS:%=notebooks/%.ipynb)))
 SECOND = $(wildcard tests/compendium)
-TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST),$(sort $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb))) \
+TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST),$(sort $(wildcard notebooks/*.ipynb))) \
   $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/.,%,$(sort $(wildcard tests/*/. tests/test_*.py))))
 
-test: $(READY)  ## ruff, the tests but for the longest, and the committed notebooks compared with a new run
+COMPARE = IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) --nbval --nbval-current-env
+
+test: $(READY)  ## ruff, the tests but for the longest, and the committed chapters compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
 	@mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager"      # finds the fonts once, before many do
-	IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) -m "not proof" \
-	  --nbval --nbval-current-env $(TESTS)
+	$(COMPARE) -m "not proof" $(TESTS)
+
+audits: $(READY)  ## the committed audits compared with a new run, some four minutes; CI does it beside `make test`
+	$(COMPARE) $(sort $(wildcard notebooks/audit/*.ipynb))
 
 check: $(READY)  ## the fast part of `make test`, about a minute: ruff, and the tests that are neither slow nor need a browser
 	$(PY) -m ruff check lib tests benchmarks
 	$(PY) -m pytest $(SPREAD) -m "not slow and not browser and not proof" tests
 
-proof: $(READY)  ## each night: the longest tests, and then mutants, coverage and lowest; more than an hour
+proof: $(READY)  ## each night: the longest tests, and then audits, mutants, coverage and lowest; more than an hour
 	$(PY) -m pytest $(SPREAD) -m proof tests
+	$(MAKE) audits
 	$(MAKE) mutants
 	$(MAKE) coverage
 	$(MAKE) lowest

@@ -29,7 +29,7 @@ def test_each_supported_python_and_each_kind_of_test_has_a_job():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     supported = {text.rpartition(" ")[2] for text in project["classifiers"] if " Python :: " in text}
     assert supported == {each["python"] for each in MATRIX if each["command"] == "test" and not each.get("may_fail")}
-    assert {each["command"] for each in MATRIX} == {"test", "lowest", "wheel", "coverage"}
+    assert {each["command"] for each in MATRIX} == {"test", "lowest", "wheel", "coverage", "audits"}
     assert set(WORKFLOW[True]) == {"push", "pull_request", "schedule"}      # YAML 1.1 reads the key `on` as a truth
 
 
