@@ -1,6 +1,5 @@
 """KUBE and epsilon-first, played fast."""
 
-import functools
 from collections.abc import Callable, Sequence
 from math import floor, inf
 from typing import NamedTuple
@@ -9,7 +8,7 @@ import numba as nb
 import numpy as np
 from numba import types as T
 
-from ..engine.compilation import compiled_for, ready
+from ..engine.compilation import around, compiled_for, ready
 from ..engine.driver import (
     END,
     FAR,
@@ -167,7 +166,7 @@ def after(arm, m, t, own, arms, outcomes, rng):
 
 @compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), FILLED, T.npy_rng, GAME))
 def by_filling(index, lower, own, rng, game):
-    """The loop for KUBE with any density and its lower bound over a block, called by their addresses.
+    """The loop for KUBE with any density and its lower bound over a block, compiled into it: a third faster.
 
     The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
     at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are. The rounds in which it
@@ -187,7 +186,7 @@ def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, ind
     params = np.array(params if len(params) else policy.p, float)
     own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K),
                  float(costs.min()))
-    return run.play(functools.partial(by_filling, ready(index, INDEX), ready(lower, BOUND)), own, rng,
+    return run.play(around(by_filling, ready(index, INDEX), ready(lower, BOUND)), own, rng,
                     pause=all_affordable_below(limits.max_cost, limits.ceiling))
 
 
