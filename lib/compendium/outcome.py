@@ -27,8 +27,8 @@ TERMS = (
     "that typically loses least, by the geometric mean over families of instances of its mean regret over that of the "
     "family's best policy. *How sure* says what the next one loses in comparison, with a 95 % interval. *When it "
     "hurts* is its worst family, and *safest* the policy whose worst family is least bad.\n"
-    "- **Names.** [The tournament, section 2](notebooks/tournament.ipynb), says what each policy does and which are "
-    "ours; its section 4.2 says how far each answer depends on single families, and which theorem is meant. A *trap* "
+    "- **Names.** [The tournament, sections 2 to 6](notebooks/tournament.ipynb), says what each policy does, which are "
+    "ours and what is proved of them; its section 9 says how far each answer depends on single families. A *trap* "
     "is a pair of arms made so that ω-UCB often settles on the worse one. An *oracle* knows all expectations: it is "
     "shown in figures, and not counted.")
 

@@ -112,3 +112,12 @@ def test_the_page_for_practitioners_is_short_and_asks_for_no_theory():
     assert re.findall(r"contradicted|undecided|\$", text) == []
     for term in ("arm", "pull", "reward", "cost", "budget", "bandit", "policy", "loss", "replay", "under way"):
         assert re.search(rf"\*\*{term}|\*\*{term.title()}", text), term
+
+
+@pytest.mark.parametrize("name", ["tournament", "extend"])
+def test_pages_beside_the_lessons_are_short(name):
+    code, text = cells_of(name, "code"), text_of(name)
+    assert len(code) <= 40 and len(code) + len(cells_of(name, "markdown")) <= 60
+    assert max(cell.source.count("\n") + 1 for cell in code) <= 12
+    captions = re.findall(r"^\*\*Figure (\d)\.\*\* \*", text, re.MULTILINE)
+    assert [int(number) for number in captions] == list(range(1, len(captions) + 1)) and len(captions) >= 3
