@@ -44,7 +44,7 @@ def made(root, rows, claims):
 def filled(text, root, rows, claims):
     """The text of the paper with what is generated in it: all rows of the ledger, and the claims that were judged."""
     known = {**judged(rows, claims), **measured((Path(root) / BENCHMARKS).read_text(encoding="utf-8")),
-             **compared(pd.read_csv(Path(root) / "figures/exact/blocks_pulled.csv"))}
+             **compared(pd.read_csv(Path(root) / "figures/audit/exact/blocks_pulled.csv"))}
     unknown = {found[1] for found in NUMBER.finditer(text)} - set(known)
     require(not unknown, f"{PAPER}, numbers", sorted(unknown), f"must be of {', '.join(known)}")
     totals = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", outcome.totals(rows, claims, root, lambda name: name))

@@ -14,8 +14,8 @@ CLAIMS = {name: project.claims_file(ROOT, name) for name in project.chapters(ROO
 LESSONS = [name for name, file in CLAIMS.items()
            if file is None and CLAIMS.get(project.AUDIT + name) == f"claims/{name}.yaml"]
 PER_LESSON = pytest.mark.parametrize("name", LESSONS)
-# The lesson on a policy of ours judges no paper, so it has no audit.
-EACH_LESSON = pytest.mark.parametrize("name", [*LESSONS, "imed"])
+# The lessons on a policy of ours and on exact runs judge no paper.
+EACH_LESSON = pytest.mark.parametrize("name", [*LESSONS, "imed", "exact"])
 
 
 def cells_of(name, kind):
