@@ -301,7 +301,9 @@ def test_a_figure_with_data_moves_on_its_page_and_stands_still_elsewhere(tmp_pat
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize(("name", "picture"), [
-    ("index", "luck"), ("notebooks/kube", "fillings"), ("notebooks/suak", "reserve"), ("notebooks/own", "own")])
+    ("index", "luck"), ("notebooks/kube", "fillings"), ("notebooks/suak", "reserve"), ("notebooks/own", "own"),
+    ("notebooks/omega_ucb", "trap"), ("notebooks/omega_ucb", "luck"), ("notebooks/budget_ucb", "rays"),
+    ("notebooks/cost_subsidy", "cliff")])
 def test_a_picture_moves_on_its_page_and_is_an_image_without_javascript(visit, name, picture, width):
     page, quiet = visit(f"{name}.html", width), visit(f"{name}.html", width, java_script_enabled=False)
     place = f"[data-live={picture}]"

@@ -17,6 +17,9 @@ DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULT
 # Of what cells print, only the library's code has lines like this; extension.py knows how to show it.
 CODE = re.compile(r"^ {4,}\S.*[=:(]", re.MULTILINE)
 
+# A numbered caption, which stands below its picture.
+CAPTION = re.compile(r"\*\*Figure \d.*?(?=\n\n|\Z)\s*", re.DOTALL)
+
 # What MyST is to read inside of a `details` stands between blank lines.
 OPENED, FOLDED = re.compile(r"(</summary>)\s*"), re.compile(r"\s*(</details>)")
 
@@ -42,14 +45,21 @@ def chapter(root, name, build, links):
         text = sections.to_claims(sections.linked(text, known), pages)
         return DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(text, f"notebooks/{name}.ipynb"))
 
+    picture = None      # above, without a caption so far
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
             told = _told(cell)
-            cells += _code(root, name, cell)
+            cells += (made := _code(root, name, cell))
+            picture = made[1] if made[1:] else picture
             cells += [_cell(prose(told), f"told-{cell['id']}")] if told else []
         else:
-            cells.append({**cell, "source": prose(cell["source"])})
+            text = prose(cell["source"])
+            if picture and (caption := CAPTION.match(text)):
+                text = text[caption.end():]
+                picture["source"] = _captioned(picture["source"], caption[0].strip())
+            picture = None
+            cells += [{**cell, "source": text}] * bool(text)
     cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
     return json.dumps({**notebook, "cells": cells}, ensure_ascii=False)
 
@@ -92,6 +102,11 @@ def _code(root, name, cell):
         cell["outputs"] = rest
     figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
     return [cell, _cell(figures, cell["id"])] if figures else [cell]
+
+
+def _captioned(pictures, caption):
+    """Pictures with their caption, as one figure; links to data and cell come last."""
+    return f'<figure class="captioned">\n\n{pictures}\n<figcaption>\n\n{caption}\n\n</figcaption>\n</figure>\n'
 
 
 def _readable(table):
