@@ -252,12 +252,12 @@ def test_trap(moving):
                           (back * (1 - 1e-9) - 1, back * (1 + 1e-9))]
                 assert around[0] < data["level"] <= around[1], (rho, unlucky, rule)
     said = [page.evaluate(AT, {"rho": rho, "unlucky": k, "t": 3000})["says"] for rho, k in ((1, 1), (1, 0), (4, 2))]
-    assert said[0] == ("Round 3,000, ρ = 1: gold has been pulled once, its index is 17, and that of silver 104. An arm of "
-                       "which the only pull cost a coin reaches a rival held at 59 in round 4·10¹²; by the rule of "
+    assert said[0] == ("Round 3,000, ρ = 1: gold has been pulled once, its index is 17, and that of silver 104. An arm "
+                       "of which the only pull cost a coin reaches a rival held at 59 in round 4·10¹²; by the rule of "
                        "section 7 in round 59.")
     assert said[1].startswith("Round 3,000, ρ = 1: gold has been pulled 2,753 times, ") and "An arm" not in said[1]
-    assert said[2].endswith("all 2 pulls cost a coin reaches a rival held at 59 in round 2·10⁶; by the rule of section 7 "
-                            "in round 8.")
+    assert said[2].endswith("all 2 pulls cost a coin reaches a rival held at 59 in round 2·10⁶; by the rule of section "
+                            "7 in round 8.")
 
 
 @pytest.mark.slow
@@ -320,9 +320,9 @@ def test_rays(moving):
                 if arm["r"] + arm["eps"] <= 1 and arm["c"] - arm["eps"] >= data["least"]:
                     assert arm["index"] == pytest.approx((arm["r"] + arm["eps"]) / (arm["c"] - arm["eps"]))
     said = [page.evaluate(AT, {"a": a, "t": t, "run": 26})["says"] for a, t in ((0.125, 316), (0.125, 5000), (1, 316))]
-    assert said[0] == ("Round 316, a = 0.125. Pulls so far: large 309, small 1, old 5. Next is large, whose index is 1.05; "
-                       "that of small, the best with a true ratio of 5, is 0.736. More than nine tenths of the pulls were "
-                       "of large, which is not the best.")
+    assert said[0] == ("Round 316, a = 0.125. Pulls so far: large 309, small 1, old 5. Next is large, whose index is "
+                       "1.05; that of small, the best with a true ratio of 5, is 0.736. More than nine tenths of the "
+                       "pulls were of large, which is not the best.")
     assert said[1].endswith("large 3,416, small 1,577, old 6. Next is small, whose index is 6.03.")
     assert said[2].endswith("large 6, small 287, old 22. Next is small, whose index is 17.4.")
     played = [page.evaluate(AT, {"a": 0.125, "t": 316, "run": run}) for run in range(1, 41)]

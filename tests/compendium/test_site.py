@@ -11,7 +11,9 @@ import types
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from pygments.token import Generic, Keyword, Name
 from reference import proving
 
@@ -99,6 +101,18 @@ def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
     for path in (site / "notebooks").glob("*.html"):      # a formula that has swallowed prose
         assert not re.search(r"(<mi>[a-z]</mi>){12}", path.read_text(encoding="utf-8")), path
     assert text.count("figures/kube/figure_1") + text.count("_images/figure_1") == 1      # each figure once
+
+
+@pytest.mark.slow
+def test_pictures_have_their_caption_and_are_loaded_when_a_reader_comes_near(site):
+    for name in NAMES:
+        text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
+        figures = re.findall(r'<figure class="captioned">(.*?)</figure>', text, re.DOTALL)
+        captions = [re.findall(r"<strong>Figure (\d)", figure.partition("<figcaption>")[2]) for figure in figures]
+        assert captions == [[str(k + 1)] for k in range(len(figures))] and text.count("<strong>Figure ") == len(figures)
+        assert all("<img" in figure.partition("<figcaption>")[0] for figure in figures), name
+        images = re.findall(r"<img [^>]*_images/[^>]*>", text)
+        assert images and all(re.search('loading="lazy" width="[1-9]', image) for image in images if ".svg" in image)
 
 
 @pytest.mark.parametrize(("body", "fault"), [
@@ -237,6 +251,7 @@ def test_each_figure_of_a_chapter_stands_once_and_code_is_folded(name, tmp_path)
     prose = "".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     figures = re.findall(r"\]\((?:\.\./)+figures/([^)]*)\.svg\)", prose)
     assert figures and len(figures) == len(set(figures))
+    assert prose.count("<figcaption>\n\n**Figure ") == len(re.findall(r"^\*\*Figure \d", prose, re.MULTILINE))
     assert all({"hide-input", "hide-cell"} & {*cell["metadata"]["tags"]} for cell in cells
                if cell["cell_type"] == "code")
     assert len({cell["id"] for cell in cells}) == len(cells)
@@ -295,6 +310,18 @@ def test_a_figure_with_data_moves_on_its_page_and_stands_still_elsewhere(tmp_pat
     assert image.format("a") in still and "data-live" not in still
     assert f'<div class="live" data-live="trap">\n\n{image.format("b")}\n\n<script' in moves
     assert f":::{{container}} heat\n{image.format('heat')}\n:::" in heat and "heat" not in still + moves
+
+
+def test_a_picture_is_cut_between_its_panels_and_nowhere_else(tmp_path):
+    def drawn(*columns):      # of ink, in a picture of 100 columns
+        picture = np.full((9, 100), 255, np.uint8)
+        for first, last in columns:
+            picture[4, first:last] = 0
+        Image.fromarray(picture).save(tmp_path / "a.png")
+        return pages_of_chapters.panels(tmp_path / "a.png")
+
+    assert drawn((2, 46), (54, 98)) == [0.5] and drawn((0, 30), (36, 60), (70, 99)) == pytest.approx([0.33, 0.65])
+    assert drawn((2, 98)) == drawn((2, 6), (10, 98)) == drawn((2, 50), (51, 98)) == []      # letters of an axis; a hair
 
 
 @pytest.mark.slow
@@ -502,13 +529,33 @@ def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
     page.click("th button:text-is('runs')")
     again = visit("ledger.html#" + page.url.partition("#")[2])
     assert 0 < shown(again).count() == shown(page).count() < (book.rows.verdict == "contradicted").sum()
-    runs = [int(text.replace(",", "")) for text in shown(again).locator("td:nth-child(9)").all_inner_texts()]
+    runs = [int(text.replace(",", "")) for text in shown(again).locator("td:nth-child(9)").all_text_contents()]
     assert runs == sorted(runs) and len(set(runs)) > 1
     named = []
     for symbol in ("rho", "ρ"):
         page.fill("input[name=words]", symbol)
-        named.append(shown(page).all_inner_texts())
+        named.append(shown(page).all_text_contents())
     assert named[0] == named[1] and named[0]
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_on_a_phone_panels_stand_below_each_other(visit):
+    image = "[data-cuts] img[src*=rectangle]"
+    page, wide = visit("notebooks/budget_ucb.html", width=390), visit("notebooks/budget_ucb.html")
+    boxes = page.locator(image).evaluate_all("each => each.map(box => box.getBoundingClientRect().toJSON())")
+    assert len(boxes) == 2 and wide.locator(image).count() == 1
+    assert boxes[1]["top"] >= boxes[0]["bottom"] and all(box["right"] <= 390 for box in boxes)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_code_that_shows_nothing_opens_with_what_it_leads_to(visit):
+    page = visit("notebooks/audit/kube.html")
+    merged = page.locator(".cell.merged:has(+ .cell:not(.merged))").first
+    assert not merged.is_visible()
+    page.locator(".cell.merged + .cell:not(.merged) summary").first.click()
+    assert merged.locator("pre").is_visible()
 
 
 @pytest.mark.slow
@@ -572,6 +619,10 @@ def test_formulas_have_the_right_height_and_colour(visit, scheme):
     large, _ = page.locator("div.math math:has(mfrac)").first.evaluate(measure)
     assert "Compendium Math" in font and page.evaluate("document.fonts.check('16px \"Compendium Math\"')")
     assert 10 < small < 30 and 35 < large < 120
+    gap = """each => each.map(root => root.parentElement.lastElementChild === root ? 0 : root.nextElementSibling
+        .getBoundingClientRect().left - root.lastElementChild.getBoundingClientRect().right)"""
+    page.wait_for_selector("msqrt[style]", state="attached")
+    assert max(page.locator("msqrt:visible").evaluate_all(gap)) < 6      # an operator may keep its distance
     text, back = (page.evaluate(f"getComputedStyle(document.querySelector('{what}')).{key}")
                   for what, key in (("p math", "color"), ("body", "backgroundColor")))
     light = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 765 for colour in (text, back)]
