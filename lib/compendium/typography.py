@@ -28,7 +28,7 @@ def typeset(text):
 def raised(text):
     """Powers as HTML raises them: B<sup>2/3</sup> for B^(2/3), 10<sup>10</sup> for 10^10; letters stay."""
     return re.sub(r"\^(?:(-?(?:\d+(?:\.\d+)?|[α-ω]))|\(([^()]+)\))",
-                  lambda found: f"<sup>{found[1] or found[2]}</sup>", text)
+                  lambda found: f"<sup>{found[1] or found[2]}</sup>".replace("-", "−"), text)
 
 
 def _power(found):

@@ -21,4 +21,4 @@ def test_a_text_is_shown_as_it_is():
 
 def test_powers_are_raised_and_letters_stay():
     assert raised("B^(2/3), 10^-7, t^-ρ, B^0.82. A^b") == (
-        "B<sup>2/3</sup>, 10<sup>-7</sup>, t<sup>-ρ</sup>, B<sup>0.82</sup>. A^b")
+        "B<sup>2/3</sup>, 10<sup>−7</sup>, t<sup>−ρ</sup>, B<sup>0.82</sup>. A^b")

@@ -151,7 +151,7 @@ def panels(png):
     ends = np.flatnonzero(np.diff(blank, prepend=False, append=False)).reshape(-1, 2) / blank.size
     cuts = [0.0]
     for start, end in ends:
-        if end - start > 0.012 and (start + end) / 2 - cuts[-1] > 0.25 and (start + end) / 2 < 0.75:
+        if end - start > 0.008 and (start + end) / 2 - cuts[-1] > 0.25 and (start + end) / 2 < 0.75:
             cuts.append(float((start + end) / 2))
     return cuts[1:]
 
