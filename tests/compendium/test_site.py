@@ -336,7 +336,8 @@ def test_a_picture_moves_on_its_page_and_is_an_image_without_javascript(visit, n
     place = f"[data-live={picture}]"
     page.locator(place).scroll_into_view_if_needed()
     page.wait_for_selector(f"{place}.on svg")
-    assert page.locator(f"{place} output").inner_text().endswith(".") and not page.locator(f"{place} img").first.is_visible()
+    assert page.locator(f"{place} output").inner_text().endswith(".")
+    assert not page.locator(f"{place} img").first.is_visible()
     assert quiet.locator(f"{place} img").is_visible() and quiet.locator("svg[role=img]").count() == 0
 
 
