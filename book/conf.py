@@ -30,10 +30,11 @@ suppress_warnings = ["ref.python"]
 html_theme = "sphinx_book_theme"
 html_math_renderer = "mathml"
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False      # a page opened as a file may not fetch others
 html_theme_options = {"use_download_button": False, "use_fullscreen_button": False, "show_toc_level": 2,
-                      "home_page_in_toc": True, "show_navbar_depth": 1}
+                      "home_page_in_toc": True, "show_navbar_depth": 1, "back_to_top_button": False}

@@ -6,7 +6,7 @@ const named = text => text.toLowerCase().replace(/[α-ω]/g, letter => LETTERS[l
   .replace(/(theorem|lemma|section)s (\S+) and (\S+)/g, "$& ($1 $2, $1 $3)");      // Theorem 1, too, finds Theorems 1 and 7
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector(".ledger-filter"), count = document.querySelector(".ledger-count");
-  const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger th")];
+  const body = document.querySelector("table.ledger tbody"), heads = [...document.querySelectorAll("table.ledger thead th")];
   const words_in_order = new Intl.Collator("en", {numeric: true});      // one for all: to make it takes longest
   for (const row of body.rows) heads.forEach((head, k) => row.cells[k].dataset.name = head.textContent);      // on a phone
   const rows = [...body.rows].map(row => ({row, data: row.dataset, words: named(row.textContent)}));

@@ -17,6 +17,12 @@ document.addEventListener("DOMContentLoaded", () => {
     (document.querySelector(".article-header-buttons") || document.querySelector("main")).prepend(button);
     set(before === "shown");
   }
+  for (const each of folded) {      // code with nothing to show opens with that below it
+    const cell = each.closest(".cell"), above = cell.previousElementSibling;
+    if (cell.matches(".tag_plumbing") || !above?.matches(".cell:not(.tag_plumbing, .tag_solution, :has(.cell_output))")) continue;
+    above.classList.add("merged");
+    each.addEventListener("toggle", () => above.querySelector("details").open = each.open);
+  }
   for (const each of document.querySelectorAll("td code"))      // a short name in a table stays in one piece
     each.classList.toggle("name", each.textContent.length <= 24);
   for (const each of document.querySelectorAll("td code:not(.name) .pre"))      // a long one breaks between its words
@@ -48,6 +54,27 @@ document.addEventListener("DOMContentLoaded", () => {
     image.replaceWith(link);
     link.append(image);
   }
+  for (const each of matchMedia("(max-width: 600px)").matches ? document.querySelectorAll("[data-cuts]") : []) {
+    const image = each.querySelector("img"), ends = [0, ...each.dataset.cuts.split(" ").map(Number), 1];
+    const [wide, high] = [image.getAttribute("width") * .75, image.getAttribute("height") * .75];      // in points
+    image.replaceWith(...ends.slice(1).map((end, k) => {      // one panel below the other
+      const part = image.cloneNode();
+      part.src = `${image.src}#svgView(viewBox(${ends[k] * wide},0,${(end - ends[k]) * wide},${high}))`;
+      part.style.aspectRatio = `${(end - ends[k]) * wide} / ${high}`;
+      if (k) part.alt = "";
+      return part;
+    }));
+  }
+  const fit = () => {      // once the font is there: Chromium leaves room after a root as if its sign were the largest
+    const roots = [...document.querySelectorAll("msqrt:not([style])")].map(root => [root, root.lastElementChild]
+      .map(part => part.getBoundingClientRect().right).concat(root));
+    for (const [right, end, root] of roots) if (right) root.style.marginRight = `${end - right}px`;
+    const long = [...document.querySelectorAll(":is(p, li) math")].map(each => [each, each.closest("p, li")])
+      .filter(([each, text]) => each.getBoundingClientRect().right > text.getBoundingClientRect().right + 1);
+    for (const [, text] of long) text.classList.add("wide");
+  };
+  document.fonts.ready.then(fit);
+  addEventListener("toggle", fit, true);
   for (const side of ["primary", "secondary"]) {      // the theme listens to the first of each, in the hidden header
     const [first, ...others] = document.querySelectorAll(`.${side}-toggle`);
     for (const button of others) button.addEventListener("click", () => first.click());

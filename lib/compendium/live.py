@@ -65,9 +65,10 @@ def luck(lost, follow):
 
 
 def trap():
-    """A good arm whose first cost is 1 against a rival, played by omega-UCB."""
-    return {"rewards": [1.0, 0.75], "costs": [0.1, 0.1], "arms": ["good arm", "rival"], "rhos": [0.25, 0.5, 1.0, 2.0],
-            "rho": 0.25, "most": 4, "unlucky": 1, "rounds": 300_000, "seed": 7, "looks": _two()}
+    """Gold and silver of the lesson on omega-UCB, played with gold's first costs all 1, and a rival held at 59."""
+    return {"rewards": [1.0, 0.96], "costs": [0.005, 0.016], "arms": ["gold", "silver"], "level": 59,
+            "rhos": [0.25, 0.5, 1.0, 2.0, 4.0], "rho": 1.0, "most": 4, "unlucky": 1, "rounds": 300_000, "last": 1e16,
+            "seed": 7, "looks": _inks(figures.BLUE, figures.RED, figures.ORANGE)}
 
 
 def fillings():
@@ -80,16 +81,17 @@ def fillings():
 
 
 def rays():
-    """Two arms that Budget-UCB tells apart, or locks on the worse of."""
-    return {"rewards": [0.8, 0.35], "costs": [0.4, 0.3], "arms": ["A", "B"], "least": 0.3, "exploration": 0.5,
-            "explorations": [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0], "rounds": 5000, "looks": _two()}
+    """Three machines of the lesson on Budget-UCB; in run 26 the best one fails and charges at its first try."""
+    return {"rewards": [1.0, 0.5, 0.2], "costs": [1.0, 0.1, 0.5], "arms": ["large", "small", "old"], "least": 0.1,
+            "explorations": [0.125, 0.25, 0.5, 1.0], "exploration": 0.125, "run": 26, "rounds": 5000,
+            "looks": _inks(figures.BLUE, figures.RED, figures.GREEN)}
 
 
-def cliff(losses, best=0.5, alpha=0.1, expensive=1, rounds=5000):
-    """Losses of policies by the cheap arm's mean, a DataFrame with this index."""
+def cliff(losses, best=0.5, alpha=0.1, rounds=5000):
+    """Regrets of policies by the quality of A, a DataFrame with this index, where B has the quality `best`."""
     means = [*map(float, losses.index)]
-    return {"best": best, "alpha": alpha, "expensive": expensive, "rounds": rounds, "means": means,
-            "mean": means[len(means) // 2 - 1], "losses": losses.to_dict("list"), "looks": looks(losses)}
+    return {"best": best, "alpha": alpha, "rounds": rounds, "means": means, "mean": means[len(means) // 2 - 1],
+            "losses": losses.to_dict("list"), "looks": looks(losses)}
 
 
 def own(runs=20):
@@ -101,8 +103,8 @@ def own(runs=20):
             "most": 5000, "policies": policies, "looks": looks(policies)}
 
 
-def _two():
-    return [[colour, "", figures.ink(colour)] for colour in (figures.BLUE, figures.RED)]
+def _inks(*colours):
+    return [[colour, "", figures.ink(colour)] for colour in colours]
 
 
 def final_regrets(replications):

@@ -12,7 +12,7 @@ from costbandits.checks import require
 
 from . import ledger, publication
 from .project import heading, paper_of
-from .typography import plain, typeset
+from .typography import plain, raised, typeset
 
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
 SHOWN = re.compile(r" \(section ([\d.]+)\)$")     # how Gallery.finding names the section that shows it
@@ -80,7 +80,7 @@ def looked_at(rows, claims):
 
 def in_full(text):
     """A finding as Markdown: numbers as they are read, and powers raised."""
-    return re.sub(r"\^(\d+(?:\.\d+)?)", r"<sup>\1</sup>", typeset(" ".join(text.split())))
+    return raised(typeset(" ".join(text.split())))
 
 
 def in_short(text, least=120):

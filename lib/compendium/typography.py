@@ -25,6 +25,12 @@ def typeset(text):
     return NAMED.sub(lambda found: GREEK[found[0]], numbers)
 
 
+def raised(text):
+    """Powers as HTML raises them: B<sup>2/3</sup> for B^(2/3), 10<sup>10</sup> for 10^10; letters stay."""
+    return re.sub(r"\^(?:(-?(?:\d+(?:\.\d+)?|[α-ω]))|\(([^()]+)\))",
+                  lambda found: f"<sup>{found[1] or found[2]}</sup>".replace("-", "−"), text)
+
+
 def _power(found):
     digits, exponent = found[1], int(found[2])
     if 0 <= exponent < 6:

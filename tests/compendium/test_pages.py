@@ -11,6 +11,7 @@ import nbformat
 import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from PIL import Image
 
 from compendium import ledger, outcome, paper, project
 from compendium import report as made_book
@@ -97,7 +98,7 @@ def book(tmp_path, monkeypatch):
     told = {"figures": {"map": "A *map*.", "curves": "Two curves."}, "findings": ["**One.** (section 2.1)", "Two."]}
     Path("figures/more/story.json").write_text(json.dumps(told))
     for name in told["figures"]:
-        Path(f"figures/more/{name}.png").touch()
+        Image.new("L", (1, 1)).save(f"figures/more/{name}.png")
     Path("figures/more/map.csv").touch()
     rows, left_out = made_book.collect(".")
     assert left_out == []

@@ -11,7 +11,9 @@ import types
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from pygments.token import Generic, Keyword, Name
 from reference import proving
 
@@ -99,6 +101,18 @@ def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
     for path in (site / "notebooks").glob("*.html"):      # a formula that has swallowed prose
         assert not re.search(r"(<mi>[a-z]</mi>){12}", path.read_text(encoding="utf-8")), path
     assert text.count("figures/kube/figure_1") + text.count("_images/figure_1") == 1      # each figure once
+
+
+@pytest.mark.slow
+def test_pictures_have_their_caption_and_are_loaded_when_a_reader_comes_near(site):
+    for name in NAMES:
+        text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
+        figures = re.findall(r'<figure class="captioned">(.*?)</figure>', text, re.DOTALL)
+        captions = [re.findall(r"<strong>Figure (\d)", figure.partition("<figcaption>")[2]) for figure in figures]
+        assert captions == [[str(k + 1)] for k in range(len(figures))] and text.count("<strong>Figure ") == len(figures)
+        assert all("<img" in figure.partition("<figcaption>")[0] for figure in figures), name
+        images = re.findall(r"<img [^>]*_images/[^>]*>", text)
+        assert images and all(re.search('loading="lazy" width="[1-9]', image) for image in images if ".svg" in image)
 
 
 @pytest.mark.parametrize(("body", "fault"), [
@@ -237,6 +251,7 @@ def test_each_figure_of_a_chapter_stands_once_and_code_is_folded(name, tmp_path)
     prose = "".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     figures = re.findall(r"\]\((?:\.\./)+figures/([^)]*)\.svg\)", prose)
     assert figures and len(figures) == len(set(figures))
+    assert prose.count("<figcaption>\n\n**Figure ") == len(re.findall(r"^\*\*Figure \d", prose, re.MULTILINE))
     assert all({"hide-input", "hide-cell"} & {*cell["metadata"]["tags"]} for cell in cells
                if cell["cell_type"] == "code")
     assert len({cell["id"] for cell in cells}) == len(cells)
@@ -297,17 +312,32 @@ def test_a_figure_with_data_moves_on_its_page_and_stands_still_elsewhere(tmp_pat
     assert f":::{{container}} heat\n{image.format('heat')}\n:::" in heat and "heat" not in still + moves
 
 
+def test_a_picture_is_cut_between_its_panels_and_nowhere_else(tmp_path):
+    def drawn(*columns):      # of ink, in a picture of 500 columns
+        picture = np.full((9, 500), 255, np.uint8)
+        for first, last in columns:
+            picture[4, first:last] = 0
+        Image.fromarray(picture).save(tmp_path / "a.png")
+        return pages_of_chapters.panels(tmp_path / "a.png")
+
+    assert drawn((9, 245), (255, 490)) == [0.5] and drawn((0, 160), (170, 320), (330, 499)) == [0.33, 0.65]
+    assert drawn((9, 490)) == drawn((9, 30), (50, 490)) == drawn((9, 250), (253, 490)) == []      # an axis; a hair
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize(("name", "picture"), [
-    ("index", "luck"), ("notebooks/kube", "fillings"), ("notebooks/suak", "reserve"), ("notebooks/own", "own")])
+    ("index", "luck"), ("notebooks/kube", "fillings"), ("notebooks/suak", "reserve"), ("notebooks/own", "own"),
+    ("notebooks/omega_ucb", "trap"), ("notebooks/omega_ucb", "luck"), ("notebooks/budget_ucb", "rays"),
+    ("notebooks/cost_subsidy", "cliff")])
 def test_a_picture_moves_on_its_page_and_is_an_image_without_javascript(visit, name, picture, width):
     page, quiet = visit(f"{name}.html", width), visit(f"{name}.html", width, java_script_enabled=False)
     place = f"[data-live={picture}]"
     page.locator(place).scroll_into_view_if_needed()
     page.wait_for_selector(f"{place}.on svg")
-    assert page.locator(f"{place} output").inner_text().endswith(".") and not page.locator(f"{place} img").is_visible()
+    assert page.locator(f"{place} output").inner_text().endswith(".")
+    assert not page.locator(f"{place} img").first.is_visible()
     assert quiet.locator(f"{place} img").is_visible() and quiet.locator("svg[role=img]").count() == 0
 
 
@@ -500,13 +530,33 @@ def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
     page.click("th button:text-is('runs')")
     again = visit("ledger.html#" + page.url.partition("#")[2])
     assert 0 < shown(again).count() == shown(page).count() < (book.rows.verdict == "contradicted").sum()
-    runs = [int(text.replace(",", "")) for text in shown(again).locator("td:nth-child(9)").all_inner_texts()]
+    runs = [int(text.replace(",", "")) for text in shown(again).locator("td:nth-child(9)").all_text_contents()]
     assert runs == sorted(runs) and len(set(runs)) > 1
     named = []
     for symbol in ("rho", "ρ"):
         page.fill("input[name=words]", symbol)
-        named.append(shown(page).all_inner_texts())
+        named.append(shown(page).all_text_contents())
     assert named[0] == named[1] and named[0]
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_on_a_phone_panels_stand_below_each_other(visit):
+    image = "[data-cuts] img[src*=rectangle]"
+    page, wide = visit("notebooks/budget_ucb.html", width=390), visit("notebooks/budget_ucb.html")
+    boxes = page.locator(image).evaluate_all("each => each.map(box => box.getBoundingClientRect().toJSON())")
+    assert len(boxes) == 2 and wide.locator(image).count() == 1
+    assert boxes[1]["top"] >= boxes[0]["bottom"] and all(box["right"] <= 390 for box in boxes)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_code_that_shows_nothing_opens_with_what_it_leads_to(visit):
+    page = visit("notebooks/audit/kube.html")
+    merged = page.locator(".cell.merged:has(+ .cell:not(.merged))").first
+    assert not merged.is_visible()
+    page.locator(".cell.merged + .cell:not(.merged) summary").first.click()
+    assert merged.locator("pre").is_visible()
 
 
 @pytest.mark.slow
@@ -570,6 +620,10 @@ def test_formulas_have_the_right_height_and_colour(visit, scheme):
     large, _ = page.locator("div.math math:has(mfrac)").first.evaluate(measure)
     assert "Compendium Math" in font and page.evaluate("document.fonts.check('16px \"Compendium Math\"')")
     assert 10 < small < 30 and 35 < large < 120
+    gap = """each => each.map(root => root.parentElement.lastElementChild === root ? 0 : root.nextElementSibling
+        .getBoundingClientRect().left - root.lastElementChild.getBoundingClientRect().right)"""
+    page.wait_for_selector("msqrt[style]", state="attached")
+    assert max(page.locator("msqrt:visible").evaluate_all(gap)) < 6      # an operator may keep its distance
     text, back = (page.evaluate(f"getComputedStyle(document.querySelector('{what}')).{key}")
                   for what, key in (("p math", "color"), ("body", "backgroundColor")))
     light = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 765 for colour in (text, back)]

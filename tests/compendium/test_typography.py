@@ -2,7 +2,7 @@
 
 import pytest
 
-from compendium.typography import plain, typeset
+from compendium.typography import plain, raised, typeset
 
 
 @pytest.mark.parametrize(("written", "read"), [
@@ -17,3 +17,8 @@ def test_numbers_and_symbols_are_written_as_they_are_read(written, read):
 
 def test_a_text_is_shown_as_it_is():
     assert plain("a *b*\n[c] | <d>") == r"a \*b\* \[c\] \| &lt;d&gt;"
+
+
+def test_powers_are_raised_and_letters_stay():
+    assert raised("B^(2/3), 10^-7, t^-ρ, B^0.82. A^b") == (
+        "B<sup>2/3</sup>, 10<sup>−7</sup>, t<sup>−ρ</sup>, B<sup>0.82</sup>. A^b")

@@ -770,6 +770,13 @@ ERRORS = {
         ("imed.Tuning(scale, max_reward, imed.INDEPENDENT)", "imed.Tuning(scale, max_reward, imed.ANY)",
          "compendium/test_live.py::test_rules_in_the_page_are_the_library_s", "which variance X has"),
     ],
+    "compendium/site/chapters.py": [
+        ("if end - start > 0.008 and", "if",
+         "compendium/test_site.py::test_a_picture_is_cut_between_its_panels_and_nowhere_else", "a hair is no gap"),
+        ("picture = made[1] if made[1:] else picture", "picture = made[1] if made[1:] else None",
+         "compendium/test_site.py::test_each_figure_of_a_chapter_stands_once_and_code_is_folded",
+         "a slider between a picture and its caption parts them not"),
+    ],
     "compendium/site/results.py": [
         ("sorted(ids, key=came_out.get)", "ids[1:]",
          "compendium/test_site.py::test_each_claim_of_a_paper_is_a_square_that_leads_to_it", "each claim is shown"),
@@ -878,6 +885,8 @@ ERRORS = {
         ('return f"{float(found[0]):,.0f}"', 'return f"{float(found[0]):.0f}"',
          "compendium/test_typography.py::test_numbers_and_symbols_are_written_as_they_are_read",
          "thousands are set apart"),
+        ("{found[1] or found[2]}", "{found[0]}",
+         "compendium/test_typography.py::test_powers_are_raised_and_letters_stay", "without sign and brackets"),
     ],
     "compendium/check.py": [
         ("return not parts.fragment or unquote(parts.fragment) in pages[goal].places", "return True",

@@ -14,6 +14,11 @@ const live = (() => {
     if (size < 1e-3) return size < 1e-9 ? "0" : "less than 0.001";
     return size >= 1000 ? Math.round(value).toLocaleString("en") : String(short);
   };
+  const power = value => {      // from a million on as a power of ten, with one digit before it
+    if (value < 1e6) return tidy(value);
+    const [digit, exponent] = value.toExponential(0).split("e+");
+    return `${digit === "1" ? "" : `${digit}·`}10${exponent.replace(/\d/g, k => "⁰¹²³⁴⁵⁶⁷⁸⁹"[k])}`;
+  };
   const random = seed => () => {      // mulberry32: the same numbers in every browser
     seed = seed + 0x6D2B79F5 | 0;
     let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
@@ -25,7 +30,8 @@ const live = (() => {
     return x => from + (f(Math.min(Math.max(x, a), b)) - f(a)) / (f(b) - f(a)) * (to - from);      // within its axis
   };
   const ticks = ([a, b], log, about) => {
-    if (log) return Array.from({ length: 14 }, (_, k) => 10 ** (k - 3)).filter(x => x >= a * (1 - 1e-9) && x <= b * (1 + 1e-9));
+    if (log) return Array.from({ length: 20 }, (_, k) => 10 ** (k - 3)).filter(x => x >= a * (1 - 1e-9) && x <= b * (1 + 1e-9))
+      .filter((_, k, all) => k % Math.ceil(all.length / 8) === 0);
     const raw = (b - a) / about, unit = 10 ** Math.floor(Math.log10(raw)), step = unit * [1, 2, 5, 10].find(m => m * unit >= raw);
     return Array.from({ length: 20 }, (_, k) => Math.ceil(a / step - 1e-9) * step + k * step).filter(x => x <= b + 1e-9);
   };
@@ -34,7 +40,7 @@ const live = (() => {
     const X = scale(x, [box.left, right], xlog), Y = y && scale(y, [bottom, box.top], ylog);
     for (const at of ticks(x, xlog, box.width / 70)) {
       into.append(make("path", { d: `M${X(at)} ${box.top}V${bottom}`, class: "grid" }));
-      text({ x: X(at), y: bottom + 16, class: "tick middle" }, tidy(at));
+      text({ x: X(at), y: bottom + 16, class: "tick middle" }, power(at));
     }
     for (const at of y ? yticks || ticks(y, ylog, 5) : []) {
       into.append(make("path", { d: `M${box.left} ${Y(at)}H${right}`, class: "grid" }));
@@ -131,5 +137,5 @@ const live = (() => {
     known.forEach(root => near.observe(root));
   };
   if (document.readyState !== "complete") document.addEventListener("DOMContentLoaded", begin);
-  return { begin, pictures, make, tidy, random, rule, axes, line, names };
+  return { begin, pictures, make, tidy, power, random, rule, axes, line, names };
 })();

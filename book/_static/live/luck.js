@@ -1,7 +1,7 @@
 // The mean and the median of final regrets as runs come in, one after the other.
 live.pictures.luck = ({ runs, looks, follow, start }, kit) => {
   const { make, axes, line, names, tidy, random } = live, labels = Object.keys(runs), N = runs[follow].length;
-  const usual = [...runs[follow]].sort((a, b) => a - b)[N >> 1];
+  const sorted = [...runs[follow]].sort((a, b) => a - b), usual = (sorted[(N - 1) >> 1] + sorted[N >> 1]) / 2;
   let seed = 0, seen;
   const shuffle = () => {      // another order of the same runs; means and medians of the first 1, 2, 3, ...
     const next = random(seed), order = Array.from({ length: N }, (_, i) => i);
@@ -74,7 +74,7 @@ live.pictures.luck = ({ runs, looks, follow, start }, kit) => {
     if (wide) names(svg, x(n), ends, box.top, box.top + box.height);
     const { lost, means, medians } = seen[follow];
     const says = n > 2 && lost[n - 1] > 10 * usual && jumps(n)
-      ? `Run ${n} of ${follow} locks on a wrong arm and loses ${tidy(lost[n - 1])}: the mean goes from ${tidy(means[n - 2])} to ` +
+      ? `Run ${n} of ${follow} loses ${tidy(lost[n - 1])}, more than ten times the median of all ${tidy(N)}: the mean goes from ${tidy(means[n - 2])} to ` +
         `${tidy(means[n - 1])}, the median from ${tidy(medians[n - 2])} to ${tidy(medians[n - 1])}.`
       : `After ${tidy(n)} runs: ` + labels.map(label => `${label} mean ${tidy(seen[label].means[n - 1])}, ` +
         `median ${tidy(seen[label].medians[n - 1])}`).join("; ") + ".";

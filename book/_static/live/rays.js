@@ -1,5 +1,5 @@
-// Arms as rectangles in the plane of cost and reward: Budget-UCB pulls the one whose upper left corner has the steepest ray.
-live.pictures.rays = ({ rewards, costs, arms, least, explorations, exploration, rounds, looks }, kit) => {
+// Arms as rectangles in the plane of cost and reward: Budget-UCB pulls the one whose ray is steepest, near its upper left corner.
+live.pictures.rays = ({ rewards, costs, arms, least, explorations, exploration, run, rounds, looks }, kit) => {
   const { make, axes, line, tidy, random } = live, kept = {}, ratios = rewards.map((r, k) => r / costs[k]);
   const right = ratios.indexOf(Math.max(...ratios)), K = arms.length;
   const marks = [...new Set(Array.from({ length: 121 }, (_, k) => Math.round(20 * (rounds / 20) ** (k / 120))))];
@@ -18,7 +18,7 @@ live.pictures.rays = ({ rewards, costs, arms, least, explorations, exploration, 
   };
   kit.slider("t", "round", marks, marks[60]);
   kit.slider("a", "exploration a", explorations, exploration);
-  kit.slider("run", "run", Array.from({ length: 40 }, (_, k) => k + 1), 1);
+  kit.slider("run", "run", Array.from({ length: 40 }, (_, k) => k + 1), run);
   return (svg, width, { t, a, run }) => {
     const told = (kept[`${a} ${run}`] ||= play(a, run))[t], size = Math.min(width - 60, 420);
     const box = { left: 40, top: 28, width: size, height: Math.min(size, 300) };
@@ -32,9 +32,10 @@ live.pictures.rays = ({ rewards, costs, arms, least, explorations, exploration, 
         make("text", { x: Math.min(X(c) + 7, X(1) - 60), y: Y(r) - 5, fill: ink }, arms[k]));
     });
     const pulled = told.findIndex(each => each.next), most = told.findIndex(each => each.n === Math.max(...told.map(each => each.n)));
-    const stuck = most !== right && told[most].n > .9 * t ? ` It is locked on arm ${arms[most]}, which is not the best.` : "";
-    return { height: box.top + box.height + 42, told, says: `Round ${tidy(t)}, a = ${tidy(a)}: pulls ` + told.map(({ n }, k) => `${arms[k]} ${tidy(n)}`).join(", ") +
-      `. The steepest ray is that of arm ${arms[pulled]}, slope ${told[pulled].index < Infinity ? tidy(told[pulled].index) : "infinite"}; ` +
-      `best in truth is ${arms[right]}, with ${tidy(ratios[right])}.${stuck}` };
+    const stuck = most !== right && told[most].n > .9 * t ? ` More than nine tenths of the pulls were of ${arms[most]}, which is not the best.` : "";
+    const index = k => told[k].index < Infinity ? tidy(told[k].index) : "infinite";
+    return { height: box.top + box.height + 42, told, says: `Round ${tidy(t)}, a = ${tidy(a)}. Pulls so far: ` +
+      told.map(({ n }, k) => `${arms[k]} ${tidy(n)}`).join(", ") + `. Next is ${arms[pulled]}, whose index is ${index(pulled)}` +
+      `${pulled === right ? "" : `; that of ${arms[right]}, the best with a true ratio of ${tidy(ratios[right])}, is ${index(right)}`}.${stuck}` };
   };
 };

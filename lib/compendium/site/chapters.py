@@ -4,18 +4,24 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
 from .. import live, publication, sections
 from ..cells import cells as cells_of
 from ..cells import filed as filed_by
 from ..cells import folded
 from ..project import PUBLISHED, paper_of, up
-from ..typography import plain
+from ..typography import plain, raised
 
 # JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
 DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
 
 # Of what cells print, only the library's code has lines like this; extension.py knows how to show it.
 CODE = re.compile(r"^ {4,}\S.*[=:(]", re.MULTILINE)
+
+# A numbered caption, which stands below its picture.
+CAPTION = re.compile(r"\*\*Figure \d.*?(?=\n\n|\Z)\s*", re.DOTALL)
 
 # What MyST is to read inside of a `details` stands between blank lines.
 OPENED, FOLDED = re.compile(r"(</summary>)\s*"), re.compile(r"\s*(</details>)")
@@ -42,14 +48,21 @@ def chapter(root, name, build, links):
         text = sections.to_claims(sections.linked(text, known), pages)
         return DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(text, f"notebooks/{name}.ipynb"))
 
+    picture = None      # above, without a caption so far
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
             told = _told(cell)
-            cells += _code(root, name, cell)
+            cells += (made := _code(root, name, cell))
+            picture = made[1] if made[1:] else picture
             cells += [_cell(prose(told), f"told-{cell['id']}")] if told else []
         else:
-            cells.append({**cell, "source": prose(cell["source"])})
+            text = prose(cell["source"])
+            if picture and (caption := CAPTION.match(text)):
+                text = text[caption.end():]
+                picture["source"] = _captioned(picture["source"], caption[0].strip())
+            picture = None
+            cells += [{**cell, "source": text}] * bool(text)
     cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
     return json.dumps({**notebook, "cells": cells}, ensure_ascii=False)
 
@@ -67,7 +80,8 @@ def _told(cell):
     """What a cell has said in Markdown, taken out of its outputs: it is prose."""
     told = [output for output in cell["outputs"] if "text/markdown" in output.get("data", {})]
     cell["outputs"] = [output for output in cell["outputs"] if output not in told]
-    return "\n\n".join("".join(output["data"]["text/markdown"]) for output in told)
+    text = "\n\n".join("".join(output["data"]["text/markdown"]) for output in told)
+    return text if "$" in text else raised(text)
 
 
 def _code(root, name, cell):
@@ -76,10 +90,12 @@ def _code(root, name, cell):
     metadata["cell-id"] = cell["id"]
     tags = {*metadata.get("tags", [])}
     prompt = folded(tags) or "code"
+    printed = any(CODE.search("".join(output.get("text", ""))) for output in cell["outputs"])
     if "hide-input" in tags and not cell["outputs"]:
         tags.add("plumbing")      # nothing to see, unless all code is shown
+    if not printed and "assert" in cell["source"] and any("text" in output for output in cell["outputs"]):
+        tags.add("checked")      # what it prints was held to something
     metadata["tags"] = sorted({*tags, "hide-cell" if prompt == "solution" else "hide-input"} - {"parameters"})
-    printed = any(CODE.search("".join(output.get("text", ""))) for output in cell["outputs"])
     metadata["mystnb"] = {**metadata.get("mystnb", {}), "code_prompt_show": prompt,
                           **({"text_lexer": "printed"} if printed else {})}
     for output in cell["outputs"]:
@@ -92,6 +108,11 @@ def _code(root, name, cell):
         cell["outputs"] = rest
     figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
     return [cell, _cell(figures, cell["id"])] if figures else [cell]
+
+
+def _captioned(pictures, caption):
+    """Pictures with their caption, as one figure; links to data and cell come last."""
+    return f'<figure class="captioned">\n\n{pictures}\n<figcaption>\n\n{caption}\n\n</figcaption>\n</figure>\n'
 
 
 def _readable(table):
@@ -113,10 +134,26 @@ def _figure(root, name, figure, alt, cell):
 
 
 def still(root, name, figure, alt, place):
-    """A published figure as an image; a heat map keeps its shades in the dark."""
-    image, file = f"![{plain(alt)}]({place}.svg)", _file(root, name, figure, "svg")
-    heat = file.exists() and "QuadMesh" in file.read_text(encoding="utf-8")
-    return f":::{{container}} heat\n{image}\n:::" if heat else image
+    """A published figure as an image; a heat map keeps its shades in the dark, and a phone finds its panels."""
+    image, file, png = f"![{plain(alt)}]({place}.svg)", *(_file(root, name, figure, kind) for kind in ("svg", "png"))
+    if file.exists() and "QuadMesh" in file.read_text(encoding="utf-8"):
+        image = f":::{{container}} heat\n{image}\n:::"
+    cuts = " ".join(f"{cut:.3f}" for cut in panels(png)) if png.exists() else ""
+    return f'<div data-cuts="{cuts}">\n\n{image}\n\n</div>' if cuts else image
+
+
+def panels(png):
+    """Where a picture falls into columns of panels: shares of its width at which nothing is drawn from top to bottom.
+
+    A phone shows them one below the other.
+    """
+    blank = (np.asarray(Image.open(png).convert("L")) > 250).all(axis=0)
+    ends = np.flatnonzero(np.diff(blank, prepend=False, append=False)).reshape(-1, 2) / blank.size
+    cuts = [0.0]
+    for start, end in ends:
+        if end - start > 0.008 and (start + end) / 2 - cuts[-1] > 0.25 and (start + end) / 2 < 0.75:
+            cuts.append(float((start + end) / 2))
+    return cuts[1:]
 
 
 def _file(root, name, figure, suffix):

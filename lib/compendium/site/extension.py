@@ -1,5 +1,6 @@
 """What Sphinx has to know about these pages: formulas, places that links lead to, terms, code that a cell prints."""
 
+import posixpath
 import re
 from codeop import compile_command
 from itertools import groupby
@@ -18,6 +19,7 @@ from ..mathematics import mathml
 ANCHOR = re.compile(r'<a id="([^"]+)">')
 TERM = re.compile(r"^(\w.*)\n  (.+(?:\n  .+)*)", re.MULTILINE)
 EXAMPLE = re.compile(r"(^ *>>>.*?(?:\n\s*\n|\Z))", re.DOTALL | re.MULTILINE)
+IMAGE, SIZE = re.compile(r'<img [^>]*?src="([^"]+)"'), re.compile(r'<svg [^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"')
 CLOSING = re.compile(r"[.,;:!?)\]’”]+")
 GLOSSARY = "glossary"
 
@@ -166,6 +168,20 @@ def moving(app, page, template, context, doctree):
         app.add_css_file("live/live.css")
 
 
+def pictures(app, page, template, context, doctree):
+    """A picture keeps its place, and is loaded when a reader comes near."""
+    paths = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
+
+    def sized(found):
+        path = paths.get(posixpath.basename(found[1]))
+        points = SIZE.search(path.read_text(encoding="utf-8")) if path and path.suffix == ".svg" else None
+        sides = zip(("width", "height"), points.groups(), strict=True) if points else ()
+        return " ".join(['<img loading="lazy"', *(f'{side}="{float(size) * 4 / 3:.0f}"' for side, size in sides),
+                         found[0][5:]])
+
+    context["body"] = IMAGE.sub(sized, context.get("body", ""))
+
+
 def files(app, config):
     """Styles and scripts are taken from where the pages are laid out, with the font that was made there."""
     config.html_static_path = [str(Path(app.srcdir) / "_static")]
@@ -176,6 +192,7 @@ def setup(app):
     app.connect("config-inited", files)
     app.connect("doctree-read", anchors)
     app.connect("html-page-context", moving)
+    app.connect("html-page-context", pictures)
     app.connect("autodoc-process-docstring", readable, priority=400)      # before the sections are read
     app.add_lexer("printed", Printed)
     for transform in (Places, Terms, Punctuation):

@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import cells, ledger
 from ..outcome import place, region, title, value
 from ..project import chapters, claims_file, paper_of
-from ..typography import plain, typeset
+from ..typography import plain, raised, typeset
 
 COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
            "more runs", "shown in", "note")
@@ -64,7 +64,7 @@ def page(book):
     """The page of all rows: a table that is whole without a script, which `ledger.js` filters and sorts."""
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     body = "\n".join(_line(book, row) for row in book.rows.itertuples())
-    return f"""---
+    return raised(f"""---
 html_theme.sidebar_secondary.remove: true
 ---
 # The ledger: every row
@@ -79,12 +79,13 @@ stands, too: it takes all cases together. The same rows as a file: [figures/ledg
 <form class="ledger-filter" role="search" aria-label="filter the rows"></form>
 <p class="ledger-count" role="status"></p>
 <div class="scroll" tabindex="0" role="region" aria-label="rows of the ledger">
-<table class="ledger table"><thead><tr>{head}</tr></thead><tbody>
+<table class="ledger table"><caption class="visually-hidden">Every row of the ledger</caption>
+<thead><tr>{head}</tr></thead><tbody>
 {body}
 </tbody></table></div>
 <script src="_static/ledger.js"></script>
 ```
-"""
+""")
 
 
 def _line(book, row):
@@ -123,7 +124,7 @@ def claims_page(book, name):
              "| claim | what it says | verdict |\n|---|---|---|",
              *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |"
                for id in part.id.unique()), ""]
-    return "\n".join([*parts, *(_claim(book, id, rows) for id, rows in part.groupby("id", sort=False))])
+    return raised("\n".join([*parts, *(_claim(book, id, rows) for id, rows in part.groupby("id", sort=False))]))
 
 
 def _asked(claim):
@@ -171,7 +172,7 @@ reading of the paper is not on this page; [the ledger](ledger.md) has it.
         parts.append(f"## {book.titles[name]}: {len(ids) or 'no'} claim{'s' * (len(ids) != 1)}\n")
         parts += ["| claim | what the paper says | where it fails | second check |\n|---|---|---|---|"] * bool(ids)
         parts += [*(_failure(book, id, rows[rows.id == id]) for id in ids), ""]
-    return "\n".join(parts)
+    return raised("\n".join(parts))
 
 
 def _failure(book, id, rows):
