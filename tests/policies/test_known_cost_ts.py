@@ -216,7 +216,7 @@ def test_rewards_of_a_block_succeed_one_by_one():
     """Of 64 counted rewards: those of the full scale surely, the others with their share as probability."""
     stacks = chains.stacks_of(cb.Bandit([cb.Discrete((0, 1, 2), (0.2, 0.5, 0.3))], [cb.Constant(1.0)]))
     outcomes, rng = stacks.outcomes(), np.random.default_rng(5)
-    assert ts.block(0, 0, 64, outcomes) == 64
+    assert nb.njit(lambda outcomes: ts.block(0, 0, 64, outcomes))(outcomes) == 64
     none, half, full = outcomes.counts[0, 0, outcomes.level[0, 0], :3]
     assert none + half + full == 64 and ts.how_many(0, 0, -inf, 2.0, outcomes) == none + half
     won = np.bincount([ts.trials(0, 0, 2.0, outcomes, rng) - full for _ in range(20_000)], minlength=half + 1)

@@ -23,7 +23,6 @@ from pathlib import Path
 
 import numba as nb
 import numpy as np
-from llvmlite import binding
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -279,7 +278,7 @@ def apart(signature: Signature) -> Callable[[Callable], Callable]:
             _keep_parts(function, {function})
             made.compile(signature)
             found = made.overloads[kinds]
-            binding.add_symbol(name, found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
+            nb.core.codegen.ll.add_symbol(name, found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 
         def call(context, builder, _, arguments):
             define()
