@@ -9,6 +9,7 @@ import re
 import numba
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import costbandits as cb
 from costbandits.studies.store import Store
@@ -25,6 +26,10 @@ def double(x):
 
 def swapped(n, t, reward, cost, reward_sq, cost_sq, constant, params):
     return reward / n
+
+
+def uses_scipy(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return ndtri(reward)
 
 
 def uses_a_dict(t, n, reward, cost, reward_sq, cost_sq, constant, params):
@@ -145,6 +150,7 @@ def writes_by_a_helper(t, n, reward, cost, reward_sq, cost_sq, problem, params, 
 
 @pytest.mark.parametrize(("rule", "message"), [
     (swapped, r"index = 'swapped\(n, t, .*must take \(t, n, .*in this order; out of place: n, t"),
+    (uses_scipy, r"in `return ndtri\(reward\)`: ndtri is no ufunc that can be compiled; use functions of math"),
     (uses_a_dict, r"in `return reward \* TABLE\[1\]`: TABLE, which comes from outside, is of type dict; only numbers"),
     (uses_a_list, "LIST, which comes from outside, is a list; make it a tuple or an array"),
     (uses_a_plain_function, r"in `return double\(reward\)`: double is a plain .* write @numba.njit above its def"),

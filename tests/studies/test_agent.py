@@ -1,5 +1,6 @@
 """An agent makes the pulls of a simulation, whatever is told when; and its files are whole or refused."""
 
+import copy
 import errno
 import json
 import os
@@ -92,7 +93,7 @@ def test_an_agent_makes_the_pulls_of_a_simulation(policy, bandit, stop, tmp_path
             with pytest.raises(ValueError, match="was never asked for"):
                 agent.tell(10**6, 0.5, 0.5)
             agent.save(tmp_path / "agent")
-            agent = cb.Agent.load(tmp_path / "agent", policy, stop)
+            agent = cb.Agent.load(tmp_path / "agent", copy.copy(policy), stop)       # as after a restart
         return agent
 
     pulled, agent = played(cb.Agent(policy, arms_of(bandit), stop, seed=3), bandit, 3)

@@ -35,6 +35,8 @@ MEANINGS = (
      "{0} is an empty list, of which nobody can tell what will be in it; use memory or np.zeros"),
     (r"Untyped global name '(\w+)':.*<class 'function'>",
      "{0} is a plain Python function: write @numba.njit above its def"),
+    (r"Untyped global name '(\w+)':.*<class '(?:\w+\.)*ufunc'>",
+     "{0} is no ufunc that can be compiled; use functions of math and numpy, or look values up in an array"),
     (r"Untyped global name '(\w+)':.*<class '(?:\w+\.)*(\w+)'>",
      "{0}, which comes from outside, is of type {1}; only numbers, tuples of numbers and arrays can come from there"),
     (r"reflected list.* assigned to variable '(\w+)' in globals",

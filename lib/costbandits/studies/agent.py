@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import threading
 from array import array
 from collections.abc import Iterable
@@ -304,6 +305,7 @@ class Agent:
 
     def _under_way(self, pull):
         """The number of a pull and its arm, None if it is under way no more; ValueError if it was never asked for."""
+        require(not isinstance(pull, str), "pull", pull, "must be what `ask` returned, or its id; not the arm's name")
         name = count("pull", pull.id if isinstance(pull, Pull) else pull, low=0)
         require(name < self._next, "pull", pull, "was never asked for")
         k = self._pending.get(name)
@@ -418,7 +420,8 @@ class Agent:
                                  "ratio": reward / cost, "index": index}, index=pd.Index(self._names, name="arm"))
 
     def _state(self):
-        return {"policy": [repr(self.policy), digest(self.policy).hex()], "stop": repr(self.stop),
+        named = re.sub(" object at 0x\\w+", "", repr(self.policy))      # an address tells nobody anything
+        return {"policy": [named, digest(self.policy).hex()], "stop": repr(self.stop),
                 "arms": self._names, "max_reward": self._max_reward,
                 "max_cost": self._max_cost if self._bounded else None, "seed": self._seed, "clip": self.clip,
                 "clipped": self.clipped, "priced": self._priced, "counts": [self._rounds, self._nulls, self._next],
@@ -453,8 +456,8 @@ class Agent:
         """
         require_policy("policy", policy)
         state = _read(path)
-        require(state["policy"] == [repr(policy), digest(policy).hex()], "policy", policy,
-                f"{path} is of another: {state['policy'][0]}")
+        named, rules = state["policy"]
+        require(rules == digest(policy).hex(), "policy", policy, f"{path} is of another: {named}")
         require(state["stop"] == repr(stop), "stop", stop, f"{path} is of another: {state['stop']}")
         arms = dict(zip(state["arms"], state["_prices"], strict=True)) if state["priced"] else state["arms"]
         agent = cls(policy, arms, stop, *(state[part] for part in ("max_reward", "max_cost", "seed", "clip")))
