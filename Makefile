@@ -73,11 +73,12 @@ SECOND = $(wildcard tests/compendium)
 TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST),$(sort $(wildcard notebooks/*.ipynb))) \
   $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/.,%,$(sort $(wildcard tests/*/. tests/test_*.py))))
 
-COMPARE = IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) --nbval --nbval-current-env
+# Before many look for the fonts, one does.
+COMPARE = mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager" && \
+  IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) --nbval --nbval-current-env
 
 test: $(READY)  ## ruff, the tests but for the longest, and the committed chapters compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
-	@mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager"      # finds the fonts once, before many do
 	$(COMPARE) -m "not proof" $(TESTS)
 
 audits: $(READY)  ## the committed audits compared with a new run, some four minutes; CI does it beside `make test`

@@ -29,7 +29,7 @@ from numba.extending import intrinsic
 from ..checks import OURS, ours
 from .fingerprint import digest, nested
 
-OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}     # a division by 0 is infinite, as in NumPy
+OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}     # 1 / 0 is infinite, as in NumPy; C calls none of it
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
 UNKEPT = "kept code cannot be read or written"
 TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
