@@ -272,16 +272,21 @@ def _finite(number):
 
 
 def _words(result, others, repairs):
-    """What becomes of a claim with this primary verdict and these under other readings; in brief and in words."""
+    """What becomes of a claim with this primary verdict and these under other readings; in brief and in words.
+
+    The words name each reading with another verdict, whatever the primary one is, and each repair that holds.
+    """
     mended = " / ".join(reading for reading in repairs if others.get(reading) == REPRODUCED)
     others = {reading: other for reading, other in others.items() if reading not in repairs}
-    holds = [reading for reading, other in others.items() if other == REPRODUCED]
-    fails = [f"{other} under reading {reading}" for reading, other in others.items() if other != REPRODUCED]
-    if result == REPRODUCED:
-        return {"standing": result, "verdict": f"reproduced ({', '.join(fails)})" if fails else result}
-    if holds:
-        return {"standing": ONLY, "verdict": f"reproduced only under reading {' / '.join(holds)} ({result} otherwise)"}
-    return {"standing": result, "verdict": f"{result} (reproduced when repaired: {mended})" if mended else result}
+    holds = " / ".join(reading for reading, other in others.items() if other == REPRODUCED)
+    told = [f"{other} under reading {name}" for name, other in others.items() if other not in (result, REPRODUCED)]
+    standing = verdict = result
+    if result != REPRODUCED and holds:
+        standing, verdict = ONLY, f"reproduced only under reading {holds}"
+        told.insert(0, f"{result} otherwise")
+    elif result != REPRODUCED and mended:
+        told.append(f"reproduced when repaired: {mended}")
+    return {"standing": standing, "verdict": f"{verdict} ({', '.join(told)})" if told else verdict}
 
 
 def overall(verdicts: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -146,12 +147,21 @@ def test_a_reading_judges_only_its_own_cases(claims):
     assert ledger.summary(book.frame(), claims).set_index("id").verdict["X1"] == "contradicted"
 
 
-def test_a_reading_that_fails_is_told(claims):
+VALUES = {"reproduced": Interval(0.5, 0.4, 0.6), "undecided": Interval(1.0, 0.5, 1.5),
+          "contradicted": Interval(1.5, 1.4, 1.6)}
+
+
+@pytest.mark.parametrize("primary", VALUES)
+@pytest.mark.parametrize("other", VALUES)
+def test_a_reading_with_another_verdict_is_told_whatever_the_primary_one_is(claims, primary, other):
     book = ledger.Ledger({"X1": claims["X1"]}, "paper")
-    book.judge("X1", "a", Interval(0.5, 0.4, 0.6), 10)
-    book.judge("X1", "a", Interval(1.5, 1.4, 1.6), 10, "median")
+    book.judge("X1", "a", VALUES[primary], 10)
+    book.judge("X1", "a", VALUES[other], 10, "median")
     (line,) = ledger.summary(book.frame(), book.claims).itertuples()
-    assert (line.standing, line.verdict) == ("reproduced", "reproduced (contradicted under reading median)")
+    words = {True: primary, other == "reproduced": f"reproduced only under reading median ({primary} otherwise)"}
+    told = primary if primary == other else words.get(other == "reproduced") if other == "reproduced" else (
+        f"{primary} ({other} under reading median)")
+    assert line.verdict == told
 
 
 def test_what_holds_only_when_repaired_is_contradicted(claims):
@@ -293,3 +303,19 @@ def test_a_verdict_is_that_of_the_digits_that_are_filed(claims):
     assert book.judge("X1", "a", Interval(0.9, 0.8, 1.0000001), 5) == "reproduced"
     assert book.judge("X1", "b", Interval(0.9, 0.8, 1.1), 123) == "undecided"
     assert "about 500 replications" in book._rows["X1", "b", "primary"]["note"]         # 4 times 123 is 492
+
+
+def possible(statistic):
+    """The values that a statistic can take, by the words that say what it is."""
+    if re.search("slope|growth|minus|less|difference|exponent", statistic.partition(", ")[0]):
+        return -inf, inf
+    quotient = re.search("ratio| over ", statistic)
+    return (0, 1) if re.search("share|probability", statistic) and not quotient else (0, inf)
+
+
+@pytest.mark.parametrize("claim", [pytest.param(claim, id=id) for path in sorted((ROOT / "claims").glob("*.yaml"))
+                                   for id, claim in ledger.load(path).items()])
+def test_no_verdict_is_unable_to_fail(claim):
+    """Some value that the statistic can take lies outside the region."""
+    (low, high), (least, most) = claim.region, possible(claim.statistic)
+    assert least < low or high < most

@@ -172,7 +172,7 @@ def test_all_that_more_runs_may_do_to_a_verdict_is_counted(book):
 
 
 READINGS = "contradicted under reading medians, undecided under reading early"
-ONLY = "reproduced only under reading medians (contradicted otherwise)"
+ONLY = "reproduced only under reading medians (contradicted otherwise, undecided under reading early)"
 
 
 def test_the_report_tells_each_case_of_what_does_not_hold(book):
