@@ -5,6 +5,7 @@ import math
 import os
 import sys
 import types
+from decimal import Decimal
 from numbers import Integral, Real
 
 import numpy as np
@@ -74,14 +75,14 @@ def _shown(value):
 
 def number(name, value, low=-math.inf, high=math.inf, allowed="must be a finite number", above=-math.inf,
            below=math.inf):
-    """A finite real number in [low, high], above `above` and below `below`, as float."""
+    """A finite real number in [low, high], above `above` and below `below`, as float; it may be a Decimal."""
     # Called a million times with floats, for which a look at the abstract class Real takes ten times as long.
-    real = isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool))
+    real = isinstance(value, float) or (isinstance(value, Real | Decimal) and not isinstance(value, bool))
     try:
         good = real and math.isfinite(value) and low <= value <= high and above < value < below
     except OverflowError:       # a whole number beyond all floats
         good = False
-    require(good, name, value, allowed)
+    require(good, name, value, f"{allowed}, and no text" if isinstance(value, str) else allowed)
     return float(value)
 
 
@@ -110,7 +111,7 @@ def floats(values):
     """Numbers as a float array; None for texts, None, complex numbers, ragged lists, and truth values alone."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.flat):
+        if array.dtype.kind == "O" and all(isinstance(value, Real | Decimal) for value in array.flat):
             array = array.astype(float)
     except (TypeError, ValueError, OverflowError):
         return None
@@ -123,6 +124,11 @@ def count(name, value, low=1, high=math.inf):
     require(whole and value >= low, name, value, f"must be a whole number, {low} or more")
     require(value <= high, name, value, f"must be at most {high:,}")
     return int(value)
+
+
+def bare(label):
+    """A label without the blanks at its ends: two that differ by them alone are one label, written twice."""
+    return label.strip() if isinstance(label, str) else label
 
 
 def flag(name, value):

@@ -72,7 +72,8 @@ def test_labels_of_any_kind_name_arms():
 BAD = [
     ({"ad": ["red", None, "red", "blue"]}, {}, "column 'ad', row 1 (from 0) = "),
     ({"sales": [1, 2, np.nan, 3]}, {}, "column 'sales', row 2 (from 0) = nan: must be a finite number"),
-    ({"sales": [1, "12.50", 2, 3]}, {}, "column 'sales', row 1 (from 0) = '12.50': must be a finite number"),
+    ({"sales": [1, "12.50", 2, 3]}, {}, "column 'sales', row 1 (from 0) = '12.50': must be a finite number, and no"),
+    ({"ad": ["red", "red ", "red", "blue"]}, {}, "column 'ad' = ['blue', 'red', 'red ']: must be labels that differ"),
     ({"sales": [1, np.inf, 2, 3]}, {}, "column 'sales', row 1 (from 0) = inf: must be a finite number"),
     ({"sales": pd.array([1, 2, None, 3], "Int64")}, {}, "column 'sales', row 2 (from 0) = <NA>: must be a finite"),
     ({"sales": pd.to_datetime(["2024-01-01"] * 4)}, {}, "column 'sales', row 0 (from 0) = Timestamp"),

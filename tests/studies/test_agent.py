@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import threading
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -249,6 +250,8 @@ AGENT = {"policy": cb.BTS(), "arms": ["red", "blue"], "stop": cb.Budget(9), "max
     (lambda agent: cb.Agent(**AGENT | {"arms": "red"}), "must be a list of names, or a dict"),
     (lambda agent: cb.Agent(**AGENT | {"arms": []}), "one or more, all different"),
     (lambda agent: cb.Agent(**AGENT | {"arms": ["red", "red"]}), "one or more, all different"),
+    (lambda agent: cb.Agent(**AGENT | {"arms": ["red", "red "]}), "all different, by more than blanks"),
+    (lambda agent: agent.tell(0, "1.50", 1), "reward = '1.50': must be a finite number, and no text"),
     (lambda agent: cb.Agent(**AGENT | {"arms": [True]}), "must be a name"),
     (lambda agent: cb.Agent(**AGENT | {"arms": {"red": 0}}), "price of arm 'red' = 0: must be a finite number above 0"),
     (lambda agent: cb.Agent(**AGENT | {"arms": {"red": 3}}), r"at most max_cost \(2.5\)"),
@@ -367,9 +370,16 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 
     agent.ask()
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"No space left.*agent\.json'$"):
         agent.save(path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["agent.json"]
+
+
+def test_amounts_may_be_decimals():
+    agents = [cb.Agent(**AGENT) for _ in range(2)]
+    for agent, amount in zip(agents, (float, Decimal), strict=True):
+        assert agent.tell(agent.ask(), reward=amount("12.50"), cost=amount("0.75"))
+    assert agents[0]._state() == agents[1]._state()
 
 
 def test_nothing_is_lost_in_a_file(tmp_path):

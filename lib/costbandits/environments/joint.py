@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import FINITE, frozen, numbers, positive, require
+from ..checks import FINITE, bare, frozen, numbers, positive, require
 from .distributions import Constant, Discrete, Distribution, Empirical
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def read_log(frame: "pd.DataFrame", arm: str, reward: str, cost: str, max_reward
         codes, names = pd.factorize(frame[arm], sort=True)
     except TypeError:       # labels that have no order stand in that of the log
         codes, names = pd.factorize(frame[arm])
+    require(len(set(map(bare, names))) == len(names), f"column {arm!r}", names.tolist(),
+            "must be labels that differ by more than blanks at their ends: frame[...].str.strip() takes these off")
     ends = np.cumsum(np.bincount(codes))[:-1]
     rows = np.split(pairs[np.argsort(codes, kind="stable")], ends)
     return [Pairs(*part.T) for part in rows], tuple(names.tolist()), units
@@ -141,6 +143,8 @@ def _numbers(frame, column, low, high):
 
 def _refuse(column, row, frame, allowed):
     value = frame[column].iloc[row]
+    if isinstance(value, str):
+        allowed += ", and no text: pd.to_numeric(frame[...]) makes numbers of a column"
     require(False, f"column {column!r}, row {row} (from 0)", value.item() if isinstance(value, np.generic) else value,
             allowed)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..checks import count, flag, frozen, number, ours, positive, require, rounding
+from ..checks import bare, count, flag, frozen, number, ours, positive, require, rounding
 from ..engine.driver import END
 from ..engine.fingerprint import digest
 from ..engine.stacks import POLICY, stream
@@ -107,7 +107,8 @@ class Agent:
         self._use = np.zeros(0, bool)
         self._player = self._guess = self._means = None
         names = [_name(name) for name in arms]
-        require(0 < len(names) == len(set(names)), "arms", arms, "must be one or more, all different")
+        require(0 < len(names) == len(set(map(bare, names))), "arms", arms,
+                "must be one or more, all different, by more than blanks at their ends")
         self._append(dict(zip(names, arms.values(), strict=True)) if self._priced else dict.fromkeys(names))
         require(policy.skips or stop.rate is None, "policy", policy,
                 "must be able to skip rounds under an anytime budget (SUAK, ..., your own by cb.choose)")
@@ -443,6 +444,8 @@ class Agent:
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(part, target)
+            except OSError as error:        # its user knows this file, and not the one beside it
+                raise OSError(error.errno, error.strerror, target) from error
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(part)
