@@ -8,7 +8,7 @@ last, files that the run no longer makes are removed, and the journal goes.
 The manifest says of each file what it holds (SHA-256) and which run made it, without dates or places: the same run
 makes the same bytes. Files can be of different runs. A run without the real data makes `<name>_standin.<suffix>`
 where it would have made `<name>.<suffix>`, and makes nothing instead of some other files. So the real files of an older
-run stay where they are, and in the manifest.
+run stay where they are, and in the manifest, which names no stand-in: like git, it does not know them.
 """
 
 import contextlib
@@ -45,8 +45,9 @@ def publish(stage, folder, run, only=("*",)):
     after = _manifest(staged, before, folder, run)
     changed = [name for name in staged if _sha256(folder / name) != staged[name]]
     # A run without the real data removes stand-ins only: what was edited stays, though the manifest names it no more.
-    obsolete = [name for name in before["files"]
-                if name not in after["files"] and (_is_standin(name) or not any(map(_is_standin, staged)))]
+    obsolete = [path.name for path in folder.iterdir() if path.name not in staged and _is_standin(path.name)]
+    if not any(map(_is_standin, staged)):
+        obsolete += sorted(set(before["files"]) - set(after["files"]) - set(obsolete))
     try:
         for name in changed:
             _write(_part(folder / name), (stage / name).read_bytes())
@@ -107,7 +108,7 @@ def audit(folder):
     """Names of the files in `folder` that are not as its manifest says: changed, missing or not listed."""
     folder = Path(folder)
     told = {name: entry["sha256"] for name, entry in manifest(folder)["files"].items()}
-    there = {path.name for path in folder.iterdir()} - {MANIFEST}
+    there = {path.name for path in folder.iterdir() if not _is_standin(path.name)} - {MANIFEST}
     return sorted(name for name in there | set(told) if told.get(name) != _sha256(folder / name))
 
 
@@ -123,11 +124,11 @@ def _staged(stage, only):
 def _manifest(staged, before, folder, run):
     """The manifest to come: the staged files, and the real ones that a run without the real data cannot make."""
     label = hashlib.sha256(_json(run)).hexdigest()[:12]
-    files = {name: {"sha256": sha256, "run": label} for name, sha256 in staged.items()}
+    files = {name: {"sha256": sha256, "run": label} for name, sha256 in staged.items() if not _is_standin(name)}
     if any(map(_is_standin, staged)):
         # Some real files have no stand-in, so every one is kept that is whole.
         files |= {name: entry for name, entry in before["files"].items()
-                  if name not in files and not _is_standin(name) and entry["sha256"] == _sha256(folder / name)}
+                  if name not in files and entry["sha256"] == _sha256(folder / name)}
     runs = {**before["runs"], label: run}
     return {"files": files, "runs": {label: runs[label] for label in {entry["run"] for entry in files.values()}}}
 
