@@ -9,6 +9,7 @@ language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.bibtex",
               "compendium.site.extension"]
 exclude_patterns = ["downloads", "_static"]
+templates_path = ["_templates"]
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_code_prompt_show = "code"

@@ -76,6 +76,12 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_a_network(site):
 
 
 @pytest.mark.slow
+def test_the_index_of_words_is_loaded_by_the_page_of_a_search_alone(site):
+    pages = [path for path in site.rglob("*.html") if "searchindex.js" in path.read_text(encoding="utf-8")]
+    assert pages == [site / "search.html"]
+
+
+@pytest.mark.slow
 def test_a_screen_reader_finds_its_way(site):
     for path in sorted(site.rglob("*.html")):
         if path.is_relative_to(site / "_static") or path.name in ("search.html", "genindex.html"):

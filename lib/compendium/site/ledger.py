@@ -96,7 +96,7 @@ def _line(book, row):
     kind = "ours" if claim.ours else "the paper's"
     texts = "".join([
         _cell(escape(paper)),
-        _cell(f'<a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a>'),
+        f'<td role="rowheader"><a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a></td>',
         _cell(row.verdict, f"v-{row.verdict.split()[0]}"),
         *(_cell(escape(typeset(text))) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
         _cell(escape(value(row)), "number", row.estimate), _cell(region(*claim.region), "number", claim.region[0]),
