@@ -92,7 +92,7 @@ def test_an_agent_makes_the_pulls_of_a_simulation(policy, bandit, stop, tmp_path
     def keep(agent, rounds):
         if rounds % 97 == 0:
             with pytest.raises(ValueError, match="was never asked for"):
-                agent.tell(10**6, 0.5, 0.5)
+                agent.tell(10**18, 0.5, 0.5)
             agent.save(tmp_path / "agent")
             agent = cb.Agent.load(tmp_path / "agent", copy.copy(policy), stop)       # as after a restart
         return agent
@@ -375,6 +375,28 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["agent.json"]
 
 
+def test_the_number_of_a_pull_that_a_crash_has_lost_is_not_given_again(tmp_path):
+    path, agent = tmp_path / "agent.json", cb.Agent(**AGENT)
+    kept = agent.ask()
+    agent.save(path)
+    lost = [agent.ask() for _ in range(3)]
+    known = {name: AGENT[name] for name in ("policy", "stop")}
+    for _ in range(2):      # the file is loaded, the process dies once more, and so on
+        agent = cb.Agent.load(path, **known)
+        assert agent.pending == [kept]
+        for pull in lost:
+            with pytest.raises(ValueError, match="asked for after the agent was saved, so it is unknown"):
+                agent.tell(pull.id, 1, 1)
+        lost += [agent.ask() for _ in range(3)]
+        assert agent.pending == [kept, *lost[-3:]] and agent.tell(lost[-1], 1, 1) and not agent.tell(lost[-1].id, 1, 1)
+    assert len({pull.id for pull in lost}) == 9
+    agent.save(path)
+    agent = cb.Agent.load(path, **known)
+    with pytest.raises(ValueError, match="unknown"):
+        agent.tell(lost[0], 1, 1)
+    assert agent.tell(kept, 1, 1) and agent.tell(lost[-2], 1, 1) and not agent.tell(lost[-1], 1, 1)
+
+
 def test_amounts_may_be_decimals():
     agents = [cb.Agent(**AGENT) for _ in range(2)]
     for agent, amount in zip(agents, (float, Decimal), strict=True):
@@ -392,7 +414,10 @@ def test_nothing_is_lost_in_a_file(tmp_path):
     agent.retire("red")
     agent.save(tmp_path / "agent")
     again = cb.Agent.load(tmp_path / "agent", AGENT["policy"], AGENT["stop"])
-    assert again._state() == agent._state() and [again.ask() for _ in range(9)] == [agent.ask() for _ in range(9)]
+    told = [each._state() for each in (agent, again)]
+    numbers = [(state["counts"].pop(), state.pop("lost")) for state in told]
+    assert told[0] == told[1] and numbers == [(2, []), (again._next, [[2, again._next]])]
+    assert [again.ask().arm for _ in range(9)] == [agent.ask().arm for _ in range(9)]
 
 
 class Unbounded:

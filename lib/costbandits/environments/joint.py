@@ -102,7 +102,8 @@ def read_log(frame: "pd.DataFrame", arm: str, reward: str, cost: str, max_reward
     (('x',), Units(reward=10.0, cost=1.0))
     """
     import pandas as pd
-    require(isinstance(frame, pd.DataFrame), "frame", frame, "must be a DataFrame, with a row for each pull")
+    require(isinstance(frame, pd.DataFrame), "frame", frame, "must be a DataFrame, with a row for each pull, as "
+            "pd.read_csv makes")
     units = Units(*(1.0 if most is None else positive(name, most)
                     for name, most in (("max_reward", max_reward), ("max_cost", max_cost))))
     for name, column in (("arm", arm), ("reward", reward), ("cost", cost)):
@@ -121,8 +122,9 @@ def read_log(frame: "pd.DataFrame", arm: str, reward: str, cost: str, max_reward
         codes, names = pd.factorize(frame[arm], sort=True)
     except TypeError:       # labels that have no order stand in that of the log
         codes, names = pd.factorize(frame[arm])
-    require(len(set(map(bare, names))) == len(names), f"column {arm!r}", names.tolist(),
-            "must be labels that differ by more than blanks at their ends: frame[...].str.strip() takes these off")
+    alike = names[pd.Series(names).map(bare).duplicated(keep=False)].tolist()
+    require(not alike, f"column {arm!r}", alike, "must be labels that differ by more than blanks at their ends: "
+            "frame[...].str.strip() takes these off")
     ends = np.cumsum(np.bincount(codes))[:-1]
     rows = np.split(pairs[np.argsort(codes, kind="stable")], ends)
     return [Pairs(*part.T) for part in rows], tuple(names.tolist()), units
@@ -142,9 +144,13 @@ def _numbers(frame, column, low, high):
 
 
 def _refuse(column, row, frame, allowed):
+    import pandas as pd
     value = frame[column].iloc[row]
-    if isinstance(value, str):
-        allowed += ", and no text: pd.to_numeric(frame[...]) makes numbers of a column"
+    if isinstance(value, str):      # of a file, one value that is none makes texts of a whole column
+        worse = np.flatnonzero(pd.to_numeric(frame[column], errors="coerce").isna() & frame[column].notna())
+        row = int(worse[0]) if worse.size else row
+        value, allowed = frame[column].iloc[row], f"{allowed}, and no text" + (
+            "" if worse.size else ": pd.to_numeric(frame[...]) makes numbers of a column")
     require(False, f"column {column!r}, row {row} (from 0)", value.item() if isinstance(value, np.generic) else value,
             allowed)
 

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import secrets
 import threading
 from array import array
 from collections.abc import Iterable
@@ -100,6 +101,7 @@ class Agent:
         self._lock, self._saving, self._names, self._history = threading.RLock(), threading.Lock(), [], []
         self._rounds = self._nulls = self._next = 0         # rounds asked for, those without a pull among them; next id
         self._pending, self._running = {}, 0.0              # id -> arm; what was spent, in the order told, scaled
+        self._lost = []                                     # at each load, [first, end) of the ids that are not given
         # Of each arm: outcomes told, those from elsewhere among them, pulls under way; sums of scaled rewards, costs
         # and squares; of rewards and costs in their own units; costs that count against the budget; prices; if in use.
         self._n, self._attached, self._open = np.zeros((3, 0), np.int64)
@@ -132,6 +134,12 @@ class Agent:
                 return len(self._pending) * self._max_cost
             costs = self._prices if self._priced else self._imagined()[1] * self._max_cost
             return float((self._open * costs).sum())
+
+    @property
+    def pending(self) -> list[Pull]:
+        """The pulls under way, as `ask` returned them, the oldest first: tell each, or cancel it."""
+        with self._lock:
+            return [Pull(id, self._names[k]) for id, k in self._pending.items()]
 
     @property
     def left(self) -> float:
@@ -201,7 +209,8 @@ class Agent:
         """
         # Without compilation NumPy warns of what is infinite on purpose.
         with self._lock, np.errstate(all="ignore"):
-            require(not self.over, "left", self.left, "the run is over; Agent.over says so beforehand")
+            require(not self.over, "left", round(self.left, 9), "the run is over, as Agent.over says beforehand; pulls "
+                    "under way can be told still")
             require(self.stop.rate is None or not self._pending, "pulls under way", len(self._pending),
                     "an anytime budget allows one at a time: tell its outcome, or cancel it")
             k = self._choice()
@@ -267,9 +276,9 @@ class Agent:
     # ---- tell ----------------------------------------------------------------------------------------
 
     def tell(self, pull: Pull | int, reward: float, cost: float | None = None) -> bool:
-        """Count the outcome of a pull, in its own units; False if it was told, or cancelled, before.
+        """Count the outcome of a pull, in its own units; False if it was told, or cancelled, before: the first counts.
 
-        With prices no cost need be told.
+        With prices no cost need be told. A pull that was paid for and never answered earned 0.
         """
         with self._lock:
             name, k = self._under_way(pull)
@@ -284,7 +293,7 @@ class Agent:
             return True
 
     def cancel(self, pull: Pull | int) -> bool:
-        """Take a pull back, as if it had not been asked for; False if it was told, or cancelled, before."""
+        """Take a pull back that was not made, nor paid for; False if it was told, or cancelled, before."""
         with self._lock:
             name, k = self._under_way(pull)
             if k is None:
@@ -309,6 +318,8 @@ class Agent:
         require(not isinstance(pull, str), "pull", pull, "must be what `ask` returned, or its id; not the arm's name")
         name = count("pull", pull.id if isinstance(pull, Pull) else pull, low=0)
         require(name < self._next, "pull", pull, "was never asked for")
+        require(not any(first <= name < end for first, end in self._lost), "pull", pull,
+                "was asked for after the agent was saved, so it is unknown: `attach` counts its outcome, but no cost")
         k = self._pending.get(name)
         require(k is None or not isinstance(pull, Pull) or pull.arm == self._names[k], "pull", pull,
                 f"is of another agent; number {name} pulls another arm here")
@@ -329,7 +340,7 @@ class Agent:
         value = number(name, value)
         inside = min(max(value, 0.0), most)
         require(inside == value or self.clip, name, value,
-                f"must be in [0, {most:g}], by max_{name}; an agent with clip=True clips")
+                f"must be in [0, {most:g}], by max_{name}: the agent is given the largest that can occur, or clip=True")
         return inside, int(inside != value)
 
     def _count(self, k, reward, cost, clipped):
@@ -410,7 +421,7 @@ class Agent:
 
     def table(self) -> "pd.DataFrame":
         """A row for each arm: pulls told, those under way, mean reward and cost in their own units, their ratio, and
-        the index of the coming round; NaN where there is none."""
+        the index of the coming round; NaN where there is none, as of a policy that compares all arms at once."""
         import pandas as pd
         with self._lock, np.errstate(all="ignore"):
             index, plays = np.full(len(self._names), np.nan), self._plays()
@@ -426,7 +437,7 @@ class Agent:
                 "arms": self._names, "max_reward": self._max_reward,
                 "max_cost": self._max_cost if self._bounded else None, "seed": self._seed, "clip": self.clip,
                 "clipped": self.clipped, "priced": self._priced, "counts": [self._rounds, self._nulls, self._next],
-                "running": self._running, "pending": list(self._pending.items()),
+                "running": self._running, "lost": self._lost, "pending": list(self._pending.items()),
                 **{part: getattr(self, part).tolist() for part in KEPT},
                 "history": [outcomes.tolist() for outcomes in self._history]}
 
@@ -465,6 +476,9 @@ class Agent:
         arms = dict(zip(state["arms"], state["_prices"], strict=True)) if state["priced"] else state["arms"]
         agent = cls(policy, arms, stop, *(state[part] for part in ("max_reward", "max_cost", "seed", "clip")))
         agent._rounds, agent._nulls, agent._next = state["counts"]
+        # Pulls that were asked for after the file was written are not in it: their numbers must not be given again.
+        agent._lost = [*state["lost"], [agent._next, agent._next + 1 + secrets.randbits(32)]]
+        agent._next = agent._lost[-1][1]
         agent._pending, agent._running, agent.clipped = dict(state["pending"]), state["running"], state["clipped"]
         agent._history = [array("d", outcomes) for outcomes in state["history"]]
         for part in KEPT:
