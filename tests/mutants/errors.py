@@ -597,8 +597,8 @@ ERRORS = {
     "costbandits/theory/bounds/imed.py": [
         ("ends = 1 / top", "ends = 0.5 / top", "theory/test_bounds_imed.py::test_exact_divergence_by_hand",
          "l may be as large as 1 / top"),
-        ("2 * root_r * ratio * root_c", "root_r * ratio * root_c", "theory/test_bounds_imed.py::test_rates_by_hand",
-         "standard deviations add up"),
+        ("- 2 * alike * root_r", "+ 2 * alike * root_r", "theory/test_bounds_imed.py::test_rates_by_hand",
+         "what rises together varies less as a balance"),
     ],
     "costbandits/theory/bounds/kl_ucb.py": [
         ("np.where(below, (1 + 2 / more) / kappa, inf)", "np.where(below, (1 + 1 / more) / kappa, inf)",

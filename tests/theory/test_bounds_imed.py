@@ -61,6 +61,14 @@ def test_coins_at_a_known_cost_have_their_own_divergence():
         assert float(bounds.moment_divergence(r - p, r * (1 - r), 1 - p)) == pytest.approx(float(divergence(r, p)))
 
 
+def test_the_price_rises_with_the_ratio_where_the_cost_is_known():
+    """And so the top, 1 less what is paid, falls: "Known costs" in book/imed.md."""
+    for r, share in np.random.default_rng(7).random((300, 2)):
+        paid = np.linspace(r, 1, 12)[1:-1]      # between the mean and the largest reward
+        prices = [float(bounds.moment_divergence(r - p, share * r * (1 - r), 1 - p)) for p in paid]
+        assert (np.diff(prices) > 0).all()
+
+
 def test_coins_are_no_closer_than_their_moments():
     rng = np.random.default_rng(2)
     for r, c, more in rng.random((2000, 3)):
@@ -86,6 +94,12 @@ def test_rates_by_hand():
     bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.5)], [cb.Bernoulli(0.4), cb.Discrete([0.5, 1.5], [0.5, 0.5])])
     for how, D in (("independent", (25 * log(2.5) - 5 * log(4)) / 30), ("any", (25 * log(2.5) - 9 * log(8 / 3)) / 34)):
         assert bounds.rates(bandit, 1.0, how) == pytest.approx([0, 1 / D])
+    # A pull that pays costs 3/2, so that 1/2 - 2 C is taken from 1 - 3 and 0 - 1: the variance is 1/4.
+    joint = cb.Bandit(outcomes=[(cb.Bernoulli(0.8), cb.Bernoulli(0.4)), cb.Pairs([1, 0], [1.5, 0.5])])
+    for kind, v in (("sample", 1 / 4), ("independent", 5 / 4), ("any", 9 / 4)):
+        D = (25 * log(2.5) / 4 - v * log(1 + 15 / 4 / v)) / (25 / 4 + v)
+        assert bounds.rates(joint, 1.0, kind) == pytest.approx([0, 1 / D])
+    assert bounds.rates(bandit, 1.0, "sample").tolist() == bounds.rates(bandit).tolist()
     rewards = [cb.Bernoulli(0.8), cb.Bernoulli(0.3), cb.Constant(0.5)]
     known = cb.Bandit(rewards, [cb.Constant(c) for c in (0.8, 0.5, 2.0)])
     assert bounds.rates(known) == pytest.approx([0, 1 / float(divergence(0.3, 0.5)), 0])
@@ -95,6 +109,45 @@ def test_moments_need_no_fewer_pulls_than_the_lower_bound():
     for seed in range(50):
         bandit = cb.instances.bernoulli(6)(np.random.default_rng(seed))
         assert (bounds.rates(bandit) >= least_rates(bandit) * (1 - 1e-9)).all()
+
+
+def slope(g, R, C, rho):
+    """Of D at the moments of R - rho C, rewards at most 1: its derivative by log rho, and what Lemma 6 proves of it."""
+    def at(x):
+        X = R - rho * np.exp(x) * C
+        return float(bounds.moment_divergence(g @ X, g @ (X - g @ X)**2, 1.0))
+
+    X = R - rho * C
+    u, v, w = -(g @ X), g @ (X - g @ X)**2, 1 - g @ X
+    p, q = v / (w * w + v), (v + u * w) / (w * w + v)
+    s = (q - p) / (q * (1 - p))
+    rough, fine = ((at(step) - at(-step)) / (2 * step) for step in (1e-3, 5e-4))
+    return (4 * fine - rough) / 3, p * (1 - q) / s * (s * s / (1 - s) - np.log1p(-s)**2)
+
+
+def test_the_price_rises_with_the_ratio_however_rewards_and_costs_depend():
+    """Lemma 6 of book/imed.md, on random laws of up to five points and on those that come closest."""
+    rng = np.random.default_rng(6)
+    for _ in range(2000):
+        k = rng.integers(2, 6)
+        g, R, C = rng.dirichlet(np.ones(k)), rng.beta(0.3, 0.3, k), 10**rng.uniform(-2, 1, k)
+        C = (C, C + R * 10**rng.uniform(-1, 1), C - 0.9 * C.min())[rng.integers(3)]
+        found, bound = slope(g, R, C, (g @ R + 10**rng.uniform(-1, 1)) / (g @ C))
+        assert found >= bound * (1 - 1e-4) - 1e-9 and bound > 0
+    for s in (0.3, 0.9):
+        near = [slope(*closest_laws(s, p), 1.0) for p in (1e-2, 1e-3)]
+        ratios = [found / bound for found, bound in near]
+        assert 0 <= ratios[1] - 1 < (ratios[0] - 1) / 8 < 0.01      # of order p
+    assert slope(*closest_laws(0.1, 1e-3, most=2.0), 1.0)[0] < 0      # a reward of twice what the price knows of
+
+
+def closest_laws(s, p, most=1.0):
+    """Chances, rewards and costs of two points, the lower of which pays most."""
+    q = p / (p + (1 - p) * (1 - s))
+    a, z = -q / (1 - q), s / (2 * (-np.log1p(-s) - s))
+    h = np.sqrt(z * z + 2 * z * p + p)
+    X, R, low = a + (1 - a) * np.array([-z - h, -z + h]), np.array([most, 0.0]), (1 - (p + z) / h) / 2
+    return np.array([low, 1 - low]), R, R - X
 
 
 def test_prices_are_honest():

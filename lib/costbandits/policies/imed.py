@@ -201,8 +201,8 @@ class MomentIMED(_Empirical):
     rho is the largest mean reward per mean cost, and D is the least divergence, among all laws with this mean and
     variance and nothing above b, to a law whose mean is 0 or more (`cb.bounds.imed.moment_divergence`). So it adapts to
     the variance, and needs to know of ranges the largest reward alone. Ours; the formula of D is Honda and Takemura's.
-    With scale 1, bounded costs, and rewards and costs that are independent, a worse arm is pulled log(tau) / D times in
-    tau rounds, and o(log tau) more, at most (`cb.bounds.imed.rates`).
+    With scale 1, bounded costs, and rewards and costs that are independent (for "sample", depend in any way), a worse
+    arm is pulled log(tau) / D times in tau rounds, and o(log tau) more, at most (`cb.bounds.imed.rates`).
 
     Each arm is pulled once to begin with. Variances divide by n; one that is 0 is taken for what it is. An arm whose
     observed costs are all 0 is pulled, and the lowest position wins a tie. Where costs are known, X is at most
@@ -218,7 +218,7 @@ class MomentIMED(_Empirical):
     dependence : {"independent", "any", "sample"}
         How reward and cost of a pull depend: not at all, so that variances add up; in a way that nobody knows, so that
         the standard deviations of R and rho C do; or as the sample variance of X says, from the sum of R C that the
-        policy then keeps, for which there is no theorem.
+        policy then keeps.
 
     Examples
     --------

@@ -17,6 +17,8 @@ from ...checks import numbers, positive, require
 from ...environments.bandits import Bandit
 from .kl_ucb import divergence
 
+KINDS = ("independent", "any", "sample")        # of dependence of reward and cost: what their correlation is taken for
+
 
 class TwoPoints(NamedTuple):
     """Two laws on the points `low` and `top`: the chances of `top` under each."""
@@ -109,20 +111,23 @@ def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independen
     """1 / D_k at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds, by `cb.MomentIMED()`.
 
     0 for the best arm. D_k is `moment_divergence` of R - rho* C; where a cost does not vary, with max_reward - rho* c
-    for the top, and no pull at all where that is 0 or less. `max_reward` is no less than any reward; `dependence` is
-    "independent" or "any", as in the policy. What no consistent policy can go below for outcomes 0 and 1 that are
-    independent is `cb.bounds.kl_ucb.rates`; `cb.IMED()` needs that many.
+    for the top, and no pull at all where that is 0 or less. `max_reward` is no less than any reward. By `dependence`,
+    as in the policy, the variance is that of independent rewards and costs, the largest one, or the bandit's own. What
+    no consistent policy can go below for outcomes 0 and 1 that are independent is `cb.bounds.kl_ucb.rates`; `cb.IMED()`
+    needs that many.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)
     array([0.  , 3.15])
     """
     max_reward, best = positive("max_reward", max_reward), float(bandit.ratios.max())
-    require(dependence in ("independent", "any"), "dependence", dependence, "must be 'independent' or 'any'")
+    require(dependence in KINDS, "dependence", dependence, f"must be one of {KINDS}")
     known, found = all(law.variance == 0 for law in bandit.costs), np.zeros(bandit.K)
     for k in np.flatnonzero(bandit.ratios < best).tolist():
-        root_r, root_c, ratio = bandit.rewards[k].variance**0.5, bandit.costs[k].variance**0.5, best
-        variance = root_r**2 + (ratio * root_c)**2 + (dependence == "any") * (2 * root_r * ratio * root_c)
+        root_r, root_c = bandit.rewards[k].variance**0.5, best * bandit.costs[k].variance**0.5
+        pairs = None if bandit.outcomes is None else bandit.outcomes[k]
+        alike = (0.0, -1.0, np.nan_to_num(getattr(pairs, "correlation", 0.0)))[KINDS.index(dependence)]
+        variance = max(root_r**2 + root_c**2 - 2 * alike * root_r * root_c, 0.0)
         top = max_reward - best * bandit.cost_means[k] * known
         mean = bandit.reward_means[k] - best * bandit.cost_means[k]
         found[k] = 1 / moment_divergence(mean, variance, top) if top > 0 else 0.0
