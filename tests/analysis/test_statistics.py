@@ -176,6 +176,7 @@ def test_worst_share_finds_the_outlier():
     assert st.worst_share(many) == pytest.approx(squares[-3:].sum() / squares.sum(), rel=1e-12)
     assert st.worst_share(many, 0.5 / 300) == pytest.approx(squares[-1] / squares.sum(), rel=1e-12)
     assert st.worst_share(many, 4 / 300) == pytest.approx(squares[-4:].sum() / squares.sum(), rel=1e-12)
+    assert st.worst_share(many, 2.9 / 300) == st.worst_share(many)
 
 
 def test_holm_by_hand():
@@ -247,6 +248,7 @@ def test_growth_slope_and_crossing():
     x = np.geomspace(0.01, 1, 25)
     line = np.log(x / x[0])[None] * np.ones((10, 1))
     assert st.growth_ratio(x, line, (0.01, 0.1, 1)).estimate == pytest.approx(1.0)
+    assert st.growth_ratio(x, line, (0.01, 0.1, 0.3)).estimate == pytest.approx(1.0)
     assert st.growth_ratio(x, x[None] * np.ones((10, 1)), (0.01, 0.1, 1)).estimate == pytest.approx(0.9 / 0.09)
     assert st.log_slope(x, x[None] ** 0.75 * np.ones((10, 1)), (0.1, 1)).estimate == pytest.approx(0.75)
     assert st.crossing(x, x, np.full(25, 0.1)) == pytest.approx(0.1, rel=0.05)

@@ -76,8 +76,8 @@ def test_needed_replications():
     assert UNIT.needed(Interval(1.0, 0.7, 1.1), 100) == np.inf
     # Only a border that the interval crosses has to be left behind: 0 is nearer to 0.4 than 1 is.
     assert UNIT.needed(Interval(0.4, 0.3, 1.1), 100) == pytest.approx(100 * (0.7 / 0.6) ** 2)
-
-
+    # Nor is one left behind that the interval touches: it may be the truth.
+    assert UNIT.needed(Interval(1.2, 1.0, 1.5), 100) == pytest.approx(225)
     # Of two borders both have to be left: 0 needs (0.8 / 0.6)^2 times the replications, 1 needs (0.8 / 0.4)^2.
     assert UNIT.needed(Interval(0.6, -0.2, 1.4), 100) == pytest.approx(400)
 

@@ -115,6 +115,7 @@ def test_a_figure_is_filed_with_what_moves_it_and_shown_by_the_same_script(tmp_p
 
 def test_the_rules_were_compiled_from_what_the_library_has():
     assert f"from sources {wasm.sources()}." in wasm.FILE.read_text(encoding="utf-8"), "python -m compendium.wasm"
+    assert [wasm._number(n).hex() for n in (0, 127, 128, 300)] == ["00", "7f", "8001", "ac02"]      # LEB128
 
 
 def grid(rng, count=400):
@@ -223,6 +224,8 @@ def test_the_front_page_moves_what_the_library_plays(tmp_path):
                  for folder in (tmp_path, ROOT / "book/live"))
     assert few == {label: lost[:3] for label, lost in all_.items()} and {*map(len, all_.values())} == {1000}
     assert "m-UCB" in (tmp_path / "luck.svg").read_text(encoding="utf-8")
+    mean, median = live.still({"m-UCB": np.array([1.0, 2.0, 6.0])}).axes[0].lines[:2]
+    assert [line.get_xydata().tolist() for line in (mean, median)] == [[[2, 1.5], [3, 3]], [[2, 1.5], [3, 2]]]
 
 
 @pytest.mark.slow

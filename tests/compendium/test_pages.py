@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
 from compendium import ledger, outcome, paper, project
@@ -366,6 +366,16 @@ def shown(source, *outputs, tags=(), alt="A line"):
             "metadata": {"tags": list(tags), "alt": alt}}
     cells = pages_of_chapters._code(".", "more", cell)
     return [each["source"] for each in cells], cells[0]["outputs"], cells[0]["metadata"]
+
+
+def test_a_caption_goes_to_the_picture_right_above_it(book):
+    Path("figures/more/map.svg").touch()
+    told = ["**Figure 1.** *Above.*", "**Figure 2.** *Nowhere.*"]
+    drawn = new_code_cell('gallery.add("map", fig)', outputs=[new_output("display_data", PNG["data"])])
+    nbformat.write(new_notebook(cells=[drawn, *map(new_markdown_cell, told)]), "notebooks/more.ipynb")
+    cells = json.loads(pages_of_chapters.chapter(".", "more", "build", Links(".", [], {})))["cells"]
+    framed = "".join(cell["source"] for cell in cells if "figcaption" in cell["source"])
+    assert told[0] in framed and told[1] not in framed and cells[-1]["source"] == told[1]
 
 
 def test_a_cell_that_files_two_figures_and_a_table_shows_each_once(book):

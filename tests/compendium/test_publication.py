@@ -101,7 +101,7 @@ def test_an_edited_and_a_missing_file_are_found_by_the_audit(tmp_path):
 def test_standins_neither_replace_nor_remove_real_files(tmp_path):
     folder = tmp_path / "figures"
     real = {"ads.svg": "real", "only_real.csv": "3", "x.csv": "1"}
-    standin = {"ads_standin.svg": "synthetic", "x.csv": "2"}
+    standin = {"ads_standin.svg": "synthetic", "ads_standin.live.json": "synthetic", "x.csv": "2"}
     publication.publish(stage(tmp_path / "1", real), folder, {"ads": "the file"})
     publication.publish(stage(tmp_path / "2", standin), folder, {"ads": ""})
     assert_published(folder, {**real, **standin})
@@ -120,9 +120,10 @@ def test_standins_neither_replace_nor_remove_real_files(tmp_path):
 def test_a_real_file_that_was_edited_is_kept_without_being_vouched_for(tmp_path):
     publication.publish(stage(tmp_path / "1", {"ads.svg": "real"}), tmp_path / "figures", {})
     (tmp_path / "figures" / "ads.svg").write_text("edited")
-    publication.publish(stage(tmp_path / "2", {"ads_standin.svg": "synthetic"}), tmp_path / "figures", {})
-    assert not publication.manifest(tmp_path / "figures")["files"]
-    assert content(tmp_path / "figures") == {"ads.svg": "edited", "ads_standin.svg": "synthetic"}
+    new = {"ads_standin.svg": "synthetic", "x.csv": "1"}
+    publication.publish(stage(tmp_path / "2", new), tmp_path / "figures", {})
+    assert list(publication.manifest(tmp_path / "figures")["files"]) == ["x.csv"]
+    assert content(tmp_path / "figures") == {"ads.svg": "edited", **new}
 
 
 def die_at(step, work):

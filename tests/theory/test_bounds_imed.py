@@ -86,6 +86,7 @@ def test_rare_events_have_bennetts_exponent():
             pytest.approx(1, abs=1e-4)
         v, y = variance * (1 + x), x / (1 + x)
         assert float(bounds.rare_events(-u, variance, 1.0)) == pytest.approx(v * ((1 - y) * np.log1p(-y) + y))
+        assert bounds.rare_events(-3 * u, 9 * variance, 3.0) == pytest.approx(bounds.rare_events(-u, variance, 1.0))
 
 
 def test_rates_by_hand():
@@ -93,7 +94,9 @@ def test_rates_by_hand():
     # w = 5/2, D = (25/4 log 5/2 - 5/4 log 4) / (15/2), or (25/4 log 5/2 - 9/4 log 8/3) / (17/2).
     bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.5)], [cb.Bernoulli(0.4), cb.Discrete([0.5, 1.5], [0.5, 0.5])])
     for how, D in (("independent", (25 * log(2.5) - 5 * log(4)) / 30), ("any", (25 * log(2.5) - 9 * log(8 / 3)) / 34)):
-        assert bounds.rates(bandit, 1.0, how) == pytest.approx([0, 1 / D])
+        for cost in (bandit.costs[0], cb.Constant(0.4)):        # a single known cost lowers no top
+            each = cb.Bandit(bandit.rewards, [cost, bandit.costs[1]])
+            assert bounds.rates(each, 1.0, how) == pytest.approx([0, 1 / D])
     # A pull that pays costs 3/2, so that 1/2 - 2 C is taken from 1 - 3 and 0 - 1: the variance is 1/4.
     joint = cb.Bandit(outcomes=[(cb.Bernoulli(0.8), cb.Bernoulli(0.4)), cb.Pairs([1, 0], [1.5, 0.5])])
     for kind, v in (("sample", 1 / 4), ("independent", 5 / 4), ("any", 9 / 4)):

@@ -229,7 +229,9 @@ def test_where_two_accounts_promise_nothing():
     assert bounds.two_accounts(*as_good, 100).wrong_bases == inf > bounds.two_accounts(*as_good, 100).learning
     # A small c limits delta: the null arm's cost is 0.1 off.
     poor = bounds.two_accounts([0.5], [0.9], 0.1, 100)
-    assert poor.skips == 0 < poor.learning < inf            # alpha = 0: a skip loses nothing
+    asked, unspent = 24 * log(100) / 0.64 + 1 + 2.58, log(100) / (4 * 0.05 / 1.95) + 1 + log(101) / (16 * 0.9 * 0.05)
+    assert poor.learning == pytest.approx((1 + 2 * asked + unspent) * 5 / 9)
+    assert poor.skips == 0                                  # alpha = 0: a skip loses nothing
 
 
 def test_two_accounts_are_promised_less_than_theorem_3_2():
