@@ -55,11 +55,22 @@ def test_policies_play_a_log_as_they_play_anything(study, fast):
 def test_numbers_end_where_some_run_ran_out():
     """Those that end earn more than the truth: they are the runs that needed few rows of the best arm."""
     rng = np.random.default_rng(5)
-    runs = cb.replay(POLICY, log_of(160, rng), STOP, replications=40, checkpoints=30)
+    runs = cb.replay(POLICY, log_of(160, rng), STOP, replications=40, bootstrap=3, checkpoints=30)
     assert 0 < runs.ended[0] < 1
     for values in (runs.reward, runs.spent, runs.rounds, runs.skips, runs.pulls[..., 0]):
         first = np.isnan(values[0]).argmax(axis=1)
         assert (first == first[0]).all() and first[0] > 0 and np.isnan(values[0, :, first[0]:]).all()
+    gone = np.isnan(runs.resampled["spent"][0])
+    assert (gone == gone[0, 0]).all() and 0 < gone.mean() < 1
+
+
+def test_a_resampled_log_may_have_any_row_and_each_has_luck_of_its_own():
+    log = cb.Bandit(outcomes=[cb.Pairs(np.arange(4) / 4, np.ones(4))])
+    boots = cb.replay({"m": cb.MUCB()}, log, cb.Budget(4), bootstrap=40, checkpoints=[0.25, 1]).resampled["reward"][0]
+    assert set(boots[:, 0, 0]) == {0, 0.25, 0.5, 0.75} and (boots[:, :, 1] == boots[:, :1, 1]).all()
+    sure = cb.Bandit(outcomes=[cb.Pairs([r] * 9, [1] * 9) for r in (0, 1)])     # and the policy draws lots
+    boots = cb.replay({"e": cb.EpsilonGreedy(9, 1)}, sure, cb.Budget(9), 1, bootstrap=9).resampled["reward"][0, :, 0, -1]
+    assert len(set(boots)) > 1
 
 
 @pytest.mark.slow
