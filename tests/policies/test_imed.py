@@ -1,5 +1,6 @@
 """IMED by hand, against 50 digits, and what its kernel relies on."""
 
+import itertools
 from math import exp, inf, log
 
 import mpmath
@@ -122,10 +123,10 @@ def test_a_known_cost_may_rule_an_arm_out():
 
 def test_a_hard_budget_is_spent_on_what_it_affords():
     bandit = cb.Bandit([cb.Bernoulli(0.5), cb.Bernoulli(0.9)], [cb.Constant(0.1), cb.Constant(1.0)])
-    for policy in (cb.IMED(), cb.MomentIMED()):
-        for fast in (True, False):
-            runs = cb.simulate({"p": policy}, bandit, cb.HardBudget(0.95), 3, fast=fast)
-            assert (runs.pulls[0, :, -1] == [9, 0]).all()
+    for policy, fast in itertools.product((cb.IMED(), cb.MomentIMED()), (True, False)):
+        for budget, pulls in ((0.95, 9), (0.3, 3)):         # as floats three times 0.1 are more than 0.3
+            runs = cb.simulate({"p": policy}, bandit, cb.HardBudget(budget), 3, fast=fast)
+            assert (runs.pulls[0, :, -1] == [pulls, 0]).all()
 
 
 # ---- against 50 digits, and what the kernel relies on ------------------------------------------------
