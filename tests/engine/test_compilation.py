@@ -334,6 +334,16 @@ def test_each_component_of_content_tells_two_functions_apart():
     assert unnoticed(compilation, ["_content", "_used"], taken_for_one) == []
 
 
+def test_what_is_compiled_apart_may_raise_and_is_known_by_its_module_too():
+    source = "def inner(x):\n    if x < 0:\n        raise ValueError('below')\n    return x + {}"
+    one, two = (compilation.apart(nb.float64(nb.float64))(of_ours(source.format(n), "inner", f"costbandits.toy_{n}"))
+                for n in (1, 2))
+    both = nb.njit(lambda x: (one(x), two(x)))
+    assert both(1.0) == (2.0, 3.0)
+    with pytest.raises(ValueError, match="below"):
+        both(-1.0)
+
+
 SCANNED = """
 import costbandits as cb
 from costbandits.engine.plain import by_scanning

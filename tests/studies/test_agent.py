@@ -203,13 +203,15 @@ def test_an_anytime_budget_is_kept_and_allows_one_pull_at_a_time(policy):
 
 # ---- what is told ------------------------------------------------------------------------------------
 
-def test_outcomes_are_divided_and_not_shifted():
+@pytest.mark.parametrize("policy", [cb.OmegaUCB(), cb.SUAK()], ids=repr)
+def test_outcomes_are_divided_and_not_shifted(policy):
     def pulled(unit):
-        rng = np.random.default_rng(4)
-        agent = cb.Agent(cb.OmegaUCB(), list("abc"), cb.Budget(99 * unit), max_reward=8 * unit, max_cost=unit)
+        rng, stop = np.random.default_rng(4), ANYTIME if policy.skips else cb.Budget(99 * unit)
+        agent = cb.Agent(policy, list("abc"), stop, max_reward=8 * unit, max_cost=unit)
         for _ in range(60):
             pull = agent.ask()
-            agent.tell(pull, 8 * unit * rng.random(), unit * rng.random())
+            if pull.arm is not None:
+                agent.tell(pull, 8 * unit * rng.random(), unit * rng.random())
             yield pull.arm
 
     assert list(pulled(1.0)) == list(pulled(4.0))
@@ -322,6 +324,32 @@ def test_outcomes_from_elsewhere_count_for_the_policy_alone():
     assert agent.left == 9 and [agent.ask().arm for _ in range(5)] == ["a"] * 5 and agent.over
 
 
+@pytest.mark.parametrize("policy", [cb.BTS(), cb.EpsilonGreedy(5, 0.25)], ids=repr)
+def test_what_is_cancelled_is_asked_for_again(policy):
+    agent = cb.Agent(policy, ["a", "b", "c"], cb.Horizon(90))
+    agent.tell(agent.ask(), 0.5, 0.5)
+    _, *asked = (agent.ask() for _ in range(20))
+    for pull in asked:
+        agent.cancel(pull)
+    assert [agent.ask().arm for _ in asked] == [pull.arm for pull in asked]
+
+
+def test_the_horizon_that_is_told_counts_what_was_pulled_elsewhere_and_what_was_retired():
+    pulled = []
+    for asked_before in (False, True):
+        agent = cb.Agent(cb.CSETC(0.1, costs="unknown"), ["a", "b"], cb.Horizon(90))
+        if asked_before:
+            agent.cancel(agent.ask())
+        for _ in range(30):
+            agent.attach("a", 0.5, 0.5)
+        pulled.append([])
+        for _ in range(40):
+            pulled[-1].append(agent.ask().arm)
+            agent.tell(len(pulled[-1]) - 1 + asked_before, 0.5, 0.5)
+    agent.retire("a")
+    assert pulled[0] == pulled[1] and agent._problem().horizon == 90 - pulled[1].count("a")
+
+
 def test_threads_lose_nothing():
     agent, told = cb.Agent(cb.OmegaUCB(), ["a", "b", "c"], cb.Budget(1e5)), []
 
@@ -418,6 +446,8 @@ def test_nothing_is_lost_in_a_file(tmp_path):
     numbers = [(state["counts"].pop(), state.pop("lost")) for state in told]
     assert told[0] == told[1] and numbers == [(2, []), (again._next, [[2, again._next]])]
     assert [again.ask().arm for _ in range(9)] == [agent.ask().arm for _ in range(9)]
+    cb.Agent(cb.KUBE(), {"dear": 2}, HARD).save(tmp_path / "agent")         # without a largest cost
+    assert cb.Agent.load(tmp_path / "agent", cb.KUBE(), HARD).ask().arm == "dear"
 
 
 class Unbounded:
