@@ -414,7 +414,7 @@ def test_the_number_of_a_pull_that_a_crash_has_lost_is_not_given_again(tmp_path)
         assert agent.pending == [kept]
         for pull in lost:
             # The second load may begin at a smaller number than the first one: both are drawn at random.
-            with pytest.raises(ValueError, match="asked for after the agent was saved|never asked for"):
+            with pytest.raises(ValueError, match="asked for"):
                 agent.tell(pull.id, 1, 1)
         lost += [agent.ask() for _ in range(3)]
         assert agent.pending == [kept, *lost[-3:]] and agent.tell(lost[-1], 1, 1) and not agent.tell(lost[-1].id, 1, 1)
