@@ -7,6 +7,7 @@ enclosed; probabilities are fractions, summed over all games where one game does
 from decimal import Decimal
 from fractions import Fraction as F
 from functools import cache
+from math import comb
 from statistics import NormalDist
 
 
@@ -244,6 +245,22 @@ def test_nobody_has_cost_regret_where_section_6_sees_much_of_it():
 
     assert all(of_a_pull(F(k, 1000)) == [0, 0] for k in range(300, 450))
     assert all(of_a_pull(F(k, 1000)) == [1, 0] for k in range(450, 601))
+
+
+def test_below_the_border_exploring_less_costs_quality_and_nothing_is_identified():
+    """Section 6: CS-ETC loses much quality there "because the number of exploration rounds is fixed"; "can identify".
+
+    T = 5,000, alpha = 0.1. After tau = 184 pulls of each arm the cheap one is left only if the other's mean of 184
+    rewards, each 1 with probability 1/2, reaches mu / 0.9 plus the radius, or if its own upper bound fails, which has
+    a probability of at most T^-3. So it is pulled nearly always, below 0.45, too, and at 0.3 that loses 0.15 in all
+    rounds but 184. With 18 pulls the radius exceeds 0.9 and the bar is below 0.1: 0.15 is lost in all rounds but 18.
+    """
+    T, (low, _) = 5000, log_between(F(5000))
+    for mu in (F(30, 100), F(43, 100), F(44, 100)):
+        need = next(s for s in range(185) if s >= 184 * mu / F(9, 10) and (s - 184 * mu / F(9, 10))**2 >= 2 * low * 184)
+        leaves = F(sum(comb(184, s) for s in range(need, 185)), 2**184) + F(1, T**3)
+        assert leaves < F(1, 10_000)
+    assert 2 * low / 18 > F(9, 10)**2 and F(15, 100) * (T - 18) * (1 - F(1, T**3)) > F(15, 100) * (T - 184)
 
 
 def test_theorem_4_is_outgrown_by_a_linear_cost_regret():
