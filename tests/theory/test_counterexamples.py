@@ -205,7 +205,7 @@ def test_lemma_5_fails_given_a_number_of_pulls_that_can_happen():
     Costs 1 and 2, B = 30; arm 1 pays with probability 0.999, arm 2 always. KUBE's law, summed over all games: given
     T = 25, arm 1 is pulled in round 11 with probability 0.91, and leads there with probability 0.06. Most of these
     games begin with five pulls of each arm, in which arm 1 never paid. Arm 2 leads then, and is drawn with probability
-    7/8; but T = 25 leaves no sixth pull for it. The lemma speaks of every arm; this one is I*.
+    7/8; but T = 25 leaves no sixth pull for it. The lemma names no arm; this one is I*.
     """
     B, T, t, mean = 30, 25, 11, F(999, 1000)
 
