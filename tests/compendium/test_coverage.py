@@ -87,3 +87,37 @@ def test_what_has_no_place_is_noticed(tmp_path):
     rows = ["| Eq. (1) | a sum | [A1](x) |", "| Eq. (2) | a sum | Not here: no run. |", "| Eq. (3) | a sum | shown |",
             "| Eq. (4) | a sum | |"]
     assert list(homeless("\n".join((*HEAD, "|---|---|---|", *rows)))) == rows[2:]
+
+
+def told(cells):
+    """What a notebook's sections show, by their numbers, and its findings."""
+    shown, findings, at = {}, [], ""
+    for cell in cells:
+        texts = [{**out.get("data", {}), "": out.get("text", "")} for out in cell.get("outputs", [])]
+        parts = [each[kind] for each in texts for kind in ("text/plain", "text/markdown", "") if kind in each]
+        if "gallery.finding(" in "".join(cell["source"]):
+            findings += map("".join, filter(None, parts))
+        elif cell["cell_type"] == "markdown":
+            parts = re.split(r"^(?=#{2,5} \d)", "".join(cell["source"]), flags=re.MULTILINE)
+        for part in map("".join, parts):
+            at = next(iter(sections.numbers([part])), at) if cell["cell_type"] == "markdown" else at
+            shown[at] = shown.get(at, "") + part
+    return shown, [finding for finding in findings if "(section " in finding]
+
+
+def missing(finding, shown):
+    """Numbers of a finding, but those of one digit, that no section shows to which it leads."""
+    there = "\n".join(shown.get(number, "") for number in sections.named(finding))
+    numbers = re.findall(r"\d[\d,]*\.\d+|\d[\d,]*\d", re.sub(r"\(section [\d.]+\)", "", finding))
+    return [each for each in numbers if not re.search(rf"(?<![\d.,]){re.escape(each)}(?!\d|[.,]\d)", there)]
+
+
+@pytest.mark.parametrize("name", ["audit/kube"])      # whose findings are held to it so far
+def test_a_finding_leads_to_the_sections_that_show_its_numbers(name):
+    shown, findings = told(json.loads((ROOT / f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"])
+    assert len(findings) > 3
+    assert {finding: lost for finding in findings if (lost := missing(finding, shown))} == {}
+
+
+def test_a_number_that_a_section_does_not_show_is_noticed():
+    assert missing("It is 1.5 of 2,000 (section 4.1).", {"4.1": "2,000 runs: 1.53", "4.2": "1.5"}) == ["1.5"]
