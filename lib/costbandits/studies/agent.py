@@ -477,7 +477,7 @@ class Agent:
         agent = cls(policy, arms, stop, *(state[part] for part in ("max_reward", "max_cost", "seed", "clip")))
         agent._rounds, agent._nulls, agent._next = state["counts"]
         # Pulls that were asked for after the file was written are not in it: their numbers must not be given again.
-        agent._lost = [*state["lost"], [agent._next, agent._next + 1 + secrets.randbits(32)]]
+        agent._lost = [*state.get("lost", []), [agent._next, agent._next + 1 + secrets.randbits(32)]]
         agent._next = agent._lost[-1][1]
         agent._pending, agent._running, agent.clipped = dict(state["pending"]), state["running"], state["clipped"]
         agent._history = [array("d", outcomes) for outcomes in state["history"]]
