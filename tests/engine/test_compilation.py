@@ -363,6 +363,36 @@ def test_a_kept_loop_finds_what_it_calls_by_name_in_another_process():
     assert done.stdout == f"1 {found['said']}\n"
 
 
+KEPT = """
+import numba as nb
+from costbandits.engine.compilation import apart, keep
+
+@apart(nb.float64(nb.float64))
+def inner(x):
+    return x + 1.0
+
+@nb.njit
+def middle(x):
+    return inner(x)
+
+@nb.njit
+def outer(x):
+    return middle(x)
+
+keep(outer)
+print(outer(1.0), sum(outer.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.skipif(nb.config.DISABLE_JIT, reason="keeps what is compiled")
+def test_whatever_is_kept_finds_what_it_calls_by_name_in_another_process(tmp_path):
+    (tmp_path / "kept.py").write_text(KEPT)
+    paths = {"PYTHONPATH": str(LIBRARY.parent), "NUMBA_CACHE_DIR": str(tmp_path)}
+    said = [subprocess.run([sys.executable, "kept.py"], cwd=tmp_path, text=True, capture_output=True,
+                           env={**os.environ, **paths}) for _ in range(2)]
+    assert [(each.returncode, each.stdout) for each in said] == [(0, "2.0 0\n"), (0, "2.0 1\n")]
+
+
 def square(x):
     return x * x
 

@@ -69,7 +69,13 @@ def _keep(made, holds_a_rule):
         # What was compiled for one rule alone is not kept: another process knows that rule by another name.
         cache._impl.check_cachable = lambda result: not any(
             isinstance(kind, nb.types.Dispatcher) for kind in result.signature.args) and checked(result)
-    cache.load_overload = _or_none(cache.load_overload)
+    load = cache.load_overload
+
+    def load_overload(*arguments):
+        _keep_parts(made.py_func, set())        # what it calls by its name is there before it
+        return load(*arguments)
+
+    cache.load_overload = _or_none(load_overload)
     cache.save_overload = _or_none(cache.save_overload)
 
 
@@ -236,7 +242,6 @@ class Kernel:
         made = nb.njit(nogil=True, **OPTIONS)(self.py_func)
         if not nb.config.DISABLE_JIT:
             keep(made, self.holds_a_rule)
-            _keep_parts(self.py_func, set())
             if self.signature is not None:
                 made.compile(self.signature)
                 made.disable_compile()
@@ -275,7 +280,6 @@ def apart(signature: Signature) -> Callable[[Callable], Callable]:
         @functools.cache
         def define():       # before any code that calls it is compiled, or read from disk
             _keep_part(made)
-            _keep_parts(function, {function})
             made.compile(signature)
             found = made.overloads[kinds]
             nb.core.codegen.ll.add_symbol(name, found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
