@@ -52,7 +52,7 @@ endif
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test check audits proof mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check audits pages proof mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -79,17 +79,21 @@ COMPARE = mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager" && \
 
 test: $(READY)  ## ruff, the tests but for the longest, and the committed chapters compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
-	$(COMPARE) -m "not proof" $(TESTS)
+	$(COMPARE) -m "not proof and not pages" $(TESTS)
 
 audits: $(READY)  ## the committed audits compared with a new run, some four minutes; CI does it beside `make test`
 	$(COMPARE) $(sort $(wildcard notebooks/audit/*.ipynb))
 
-check: $(READY)  ## the fast part of `make test`, about a minute: ruff, and the tests that are neither slow nor need a browser
-	$(PY) -m ruff check lib tests benchmarks
-	$(PY) -m pytest $(SPREAD) -m "not slow and not browser and not proof" tests
+pages: $(READY)  ## the site built, and looked at in a browser, some two minutes; CI does it beside `make test`
+	$(PY) -m pytest $(SPREAD) -m pages tests/compendium
 
-proof: $(READY)  ## each night: the longest tests, and then audits, mutants, coverage and lowest; more than an hour
-	$(PY) -m pytest $(SPREAD) -m proof tests
+check: $(READY)  ## the fast part of `make test`, about a minute, for every save
+	$(PY) -m ruff check lib tests benchmarks
+	$(PY) -m pytest $(SPREAD) -m "not slow and not pages and not proof" tests
+
+proof: $(READY)  ## each night: the longest tests, pages, audits, mutants, coverage and lowest; more than an hour
+	$(PY) -m pytest $(SPREAD) -m "proof and not pages" tests
+	$(MAKE) pages
 	$(MAKE) audits
 	$(MAKE) mutants
 	$(MAKE) coverage

@@ -126,8 +126,7 @@ def grid(rng, count=400):
         yield [n + int(rng.integers(1, 100_000)), n, *map(float, (r.sum(), c.sum(), r @ r, c @ c))]
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_rules_in_the_page_are_the_library_s(browser):
     page, rng = browser.new_page(), np.random.default_rng(0)
     for file in (live.PLACE / "live.js", wasm.FILE):
@@ -151,8 +150,7 @@ def test_rules_in_the_page_are_the_library_s(browser):
     page.close()
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("width", [390, 900])
 @pytest.mark.parametrize("picture", DATA)
 def test_a_picture_fits_and_speaks_plainly_wherever_its_sliders_are(moving, picture, width):
@@ -177,8 +175,7 @@ OUTPUT = """html => { const out = document.body.appendChild(document.createEleme
         old.replaceWith(copy); } }"""
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_outputs_of_jupyterlab_move_and_leave_the_others_alone(browser):
     page, complaints = browser.new_page(), []
     page.on("console", lambda message: complaints.append(message.text))
@@ -191,8 +188,7 @@ def test_outputs_of_jupyterlab_move_and_leave_the_others_alone(browser):
     page.close()
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_numbers_are_tidied_as_in_tables(browser):
     page, values = browser.new_page(), [0.12345, 12.345, 999.4, 999.6, 1234.6, 12345.6, -0.5, 0.0, 107.0]
     page.add_script_tag(path=live.PLACE / "live.js")
@@ -201,8 +197,7 @@ def test_numbers_are_tidied_as_in_tables(browser):
     page.close()
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_luck(moving):
     page = moving("luck", DATA["luck"])
     for n, drawn in enumerate(page.evaluate(SWEEP, "n"), 2):
@@ -228,8 +223,7 @@ def test_the_front_page_moves_what_the_library_plays(tmp_path):
     assert [line.get_xydata().tolist() for line in (mean, median)] == [[[2, 1.5], [3, 3]], [[2, 1.5], [3, 2]]]
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_trap(moving):
     data = DATA["trap"]
     page = moving("trap", data)
@@ -263,8 +257,7 @@ def test_trap(moving):
                             "7 in round 8.")
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_fillings(moving):
     data = DATA["fillings"]
     values, costs = np.array(data["values"]), np.array(data["costs"], float)
@@ -281,8 +274,7 @@ def test_fillings(moving):
     assert drawn[0]["says"].startswith("Budget 3: walnut only nothing, 0.6 pulls below; greedy 1 L")
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_reserve(moving):
     page = moving("reserve", VALLEY)
     for T in VALLEY["hours"]:
@@ -305,8 +297,7 @@ def test_reserve(moving):
     assert "hours: less than 0.001 by skipped hours" in page.evaluate(AT, {"u": 14, "T": 1e6})["says"]
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_rays(moving):
     data = DATA["rays"]
     page = moving("rays", data)
@@ -334,8 +325,7 @@ def test_rays(moving):
         assert ("nine tenths" in drawn["says"]) == (max(drawn["told"][k]["n"] for k in (0, 2)) > 0.9 * 316)
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_cliff(moving):
     drawn = moving("cliff", DATA["cliff"]).evaluate(SWEEP, "mean")
     for each, (mean, lost) in zip(drawn, CLIFF.iterrows(), strict=True):
@@ -375,8 +365,7 @@ def own_losses(label, r, c, spread, budget, seed):
     return sums[0] @ (np.array(c) * (ratios.max() - ratios))
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_own(moving):
     page = moving("own", DATA["own"])
     for spread in (0.0, 0.5, 1.0):

@@ -27,7 +27,7 @@ from compendium.site.links import Links
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = chapters(ROOT)
-# `make test` visits a few pages; the job that builds the site visits all of them, on each push.
+# Of these the planted errors are tried on a few.
 MOVING = (("notebooks/suak", "reserve"), ("notebooks/own", "own"), ("notebooks/omega_ucb", "trap"),
           ("notebooks/omega_ucb", "luck"), ("notebooks/budget_ucb", "rays"), ("notebooks/cost_subsidy", "cliff"))
 READ = proving(NAMES, *{*NAMES} - {"kube", "tournament"})
@@ -67,7 +67,7 @@ class Outline(HTMLParser):
         self.inside -= tag == "article"
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_every_link_leads_somewhere_and_nothing_comes_from_a_network(site):
     assert check.faults(site) == []
     pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
@@ -75,13 +75,13 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_a_network(site):
             *(f"notebooks/{name}.html" for name in NAMES)} <= pages
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_the_index_of_words_is_loaded_by_the_page_of_a_search_alone(site):
     pages = [path for path in site.rglob("*.html") if "searchindex.js" in path.read_text(encoding="utf-8")]
     assert pages == [site / "search.html"]
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_a_screen_reader_finds_its_way(site):
     for path in sorted(site.rglob("*.html")):
         if path.is_relative_to(site / "_static") or path.name in ("search.html", "genindex.html"):
@@ -92,7 +92,7 @@ def test_a_screen_reader_finds_its_way(site):
         assert all(deeper <= level + 1 for level, deeper in zip(outline.levels, outline.levels[1:], strict=False)), path
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_every_public_name_is_documented(site):
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html"))
     for name in costbandits.__all__:
@@ -101,7 +101,7 @@ def test_every_public_name_is_documented(site):
             f'id="{thing.__module__}.{name}"' in text, name
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
     text = (site / "notebooks/kube.html").read_text(encoding="utf-8")
     assert '<a class="term reference internal" href="../glossary.html#term-budget" title=' in text
@@ -112,7 +112,7 @@ def test_terms_lead_to_the_glossary_and_formulas_are_mathml(site):
     assert text.count("figures/kube/figure_1") + text.count("_images/figure_1") == 1      # each figure once
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_pictures_have_their_caption_and_are_loaded_when_a_reader_comes_near(site):
     for name in NAMES:
         text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
@@ -334,8 +334,7 @@ def test_a_picture_is_cut_between_its_panels_and_nowhere_else(tmp_path):
     assert drawn((9, 490)) == drawn((9, 30), (50, 490)) == drawn((9, 250), (253, 490)) == []      # an axis; a hair
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize(("name", "picture"), proving([
     ("index", "luck"), ("notebooks/kube", "fillings"), *MOVING], *MOVING))
@@ -447,16 +446,14 @@ PAGES = ("index", "ledger", "contradicted", "results", "glossary", "bibliography
 SEEN = {"index", "ledger", "results", "notebooks/kube", "notebooks/tournament"}
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("name", proving(PAGES, *{*PAGES} - SEEN))
 def test_a_page_fits_on_a_phone_and_complains_of_nothing(visit, name):
     page = visit(f"{name}.html", width=390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize(("side", "width"), [("primary", 390), ("secondary", 390), ("secondary", 1100)])
 def test_the_menus_open_where_there_is_no_room_for_them(visit, side, width):
     page = visit("notebooks/kube.html", width=width)
@@ -464,8 +461,7 @@ def test_the_menus_open_where_there_is_no_room_for_them(visit, side, width):
     assert page.locator("dialog[open] a:visible").count() > 5
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_on_a_phone_a_formula_begins_at_its_beginning(visit):
     page = visit("notebooks/kube.html", width=390)
     cut = """each => each.map(box => box.querySelector("math").getBoundingClientRect().left
@@ -474,8 +470,7 @@ def test_on_a_phone_a_formula_begins_at_its_beginning(visit):
     assert page.locator("div.math:has(math):visible").evaluate_all(cut) == []
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_the_cell_that_judged_a_row_is_open_where_the_row_leads(visit):
     page = visit("ledger.html")
     where = page.locator("table.ledger a[href*='kube.html#cell']").first.get_attribute("href")
@@ -483,8 +478,7 @@ def test_the_cell_that_judged_a_row_is_open_where_the_row_leads(visit):
     assert page.locator(f"[id='{where.partition('#')[2]}'] details").first.get_attribute("open") is not None
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("name", READ)
 def test_no_text_of_a_chapter_is_left_in_the_form_it_is_written_in(visit, name):
     page = visit(f"notebooks/{name}.html")
@@ -494,8 +488,7 @@ def test_no_text_of_a_chapter_is_left_in_the_form_it_is_written_in(visit, name):
     assert re.findall(r"\$[^$]{1,60}\$|\]\([^)]{1,60}\)", text) == []
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("name", READ)
 def test_what_a_cell_says_is_not_cut_on_a_laptop(visit, name):
     """Sentences, tables and formulas; printed code may scroll."""
@@ -507,16 +500,14 @@ def test_what_a_cell_says_is_not_cut_on_a_laptop(visit, name):
     assert cut == []
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("width", [390, 1400])
 def test_a_short_name_in_a_table_stays_in_one_piece(visit, width):
     names = visit("library.html", width=width).locator("td code")
     assert set(names.evaluate_all("each => each.map(name => name.getClientRects().length)")) == {1}
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_words_of_a_table_begin_at_the_left_and_numbers_end_at_the_right(visit):
     cells = visit("notebooks/audit/kube.html").locator(".cell_output table td")
     told = cells.evaluate_all("each => each.map(cell => [cell.textContent, getComputedStyle(cell).textAlign])")
@@ -524,8 +515,7 @@ def test_words_of_a_table_begin_at_the_left_and_numbers_end_at_the_right(visit):
     assert {side for text, side in told if text == "reproduced"} == {"left"}
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
     page = visit("ledger.html")
 
@@ -547,8 +537,7 @@ def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
     assert named[0] == named[1] and named[0]
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_on_a_phone_panels_stand_below_each_other(visit):
     image = "[data-cuts] img[src*=rectangle]"
     page, wide = visit("notebooks/budget_ucb.html", width=390), visit("notebooks/budget_ucb.html")
@@ -557,8 +546,7 @@ def test_on_a_phone_panels_stand_below_each_other(visit):
     assert boxes[1]["top"] >= boxes[0]["bottom"] and all(box["right"] <= 390 for box in boxes)
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_code_that_shows_nothing_opens_with_what_it_leads_to(visit):
     page = visit("notebooks/audit/kube.html")
     merged = page.locator(".cell.merged:has(+ .cell:not(.merged))").first
@@ -567,8 +555,7 @@ def test_code_that_shows_nothing_opens_with_what_it_leads_to(visit):
     assert merged.locator("pre").is_visible()
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("name", READ)
 def test_search_finds_a_word_of_each_chapter(visit, name):
     first = json.loads((ROOT / f"notebooks/{name}.ipynb").read_text())["cells"][0]["source"]
@@ -578,8 +565,7 @@ def test_search_finds_a_word_of_each_chapter(visit, name):
     page.wait_for_selector(f'#search-results a[href*="notebooks/{name}.html"]')
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 def test_code_is_folded_and_the_switch_is_remembered(visit):
     page = visit("notebooks/audit/suak.html")
     open_ones = "document.querySelectorAll('details.above-input[open]').length"
@@ -591,8 +577,8 @@ def test_code_is_folded_and_the_switch_is_remembered(visit):
     assert page.evaluate(open_ones) == every
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.pages
 def test_what_is_folded_is_a_solution_an_answer_or_code(site, name):
     """Before a page is printed, all that is folded is opened but for code; `site.js` tells them apart as here."""
     page = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
@@ -605,8 +591,7 @@ def test_what_is_folded_is_a_solution_an_answer_or_code(site, name):
     assert told.replace("[open], ", "") + "::details-content" in (site / "_static/site.css").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("name", ["notebooks/suak.html", "questions/exact.html", "questions/kube.html"])
 def test_answers_are_printed_and_folded_again(visit, name):
     page = visit(name)
@@ -618,8 +603,7 @@ def test_answers_are_printed_and_folded_again(visit, name):
     assert page.evaluate(folded) == before
 
 
-@pytest.mark.slow
-@pytest.mark.browser
+@pytest.mark.pages
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_formulas_have_the_right_height_and_colour(visit, scheme):
     page = visit("notebooks/kube.html", color_scheme=scheme)
