@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from reference import proving
 
 from compendium import publication, settings
 
@@ -132,9 +133,8 @@ def expected(tmp_path_factory):
     return played(tmp_path_factory.mktemp("nobody"), lambda folder: {"HOME": str(folder / "home")})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("user", [with_a_full_home, *(pytest.param(user, marks=pytest.mark.proof)
-                                                      for user in (in_japan, without_a_home))])
+@pytest.mark.proof
+@pytest.mark.parametrize("user", [with_a_full_home, in_japan, without_a_home])
 def test_a_user_s_own_settings_decide_no_byte(tmp_path, expected, user):
     found = played(tmp_path / "project", user)
     assert [name for name in expected | found if found.get(name) != expected.get(name)] == []
@@ -144,9 +144,11 @@ def test_a_user_s_own_settings_decide_no_byte(tmp_path, expected, user):
     assert "ω größer, 予算".encode() in expected["figures/toy/manifest.json"]
 
 
+COMMANDS = [("1", "compendium"), ("2", "compendium.report"), ("1", "compendium.paper"), ("2", "compendium.site")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("level", "command"), [
-    ("1", "compendium"), ("2", "compendium.report"), ("1", "compendium.paper"), ("2", "compendium.site")])
+@pytest.mark.parametrize(("level", "command"), proving(COMMANDS, *COMMANDS[1:]))
 def test_a_python_without_docstrings_and_asserts_is_refused_in_a_sentence(tmp_path, level, command):
     environment = {**os.environ, "PYTHONOPTIMIZE": level, "PYTHONPATH": str(ROOT / "lib")}
     done = subprocess.run([sys.executable, "-m", command, *["refresh"] * (command == "compendium")], cwd=tmp_path,

@@ -32,7 +32,7 @@ def long_runs(long):
 
     And of short ones by the definitions. Plain Python takes ten seconds for them if they are really `long`.
     """
-    size = 4000 if long else 1000
+    size = 4000 if long else 500
     some, coins = cb.Discrete((0, 0.5, 1), (0.05, 0.1, 0.85)), [cb.Bernoulli(0.9), cb.Bernoulli(0.2)]
     known, random = [cb.Constant(1.0)] * 2, [cb.Discrete((0.5, 1), (0.5, 0.5))] * 2
     apart = [cb.Bernoulli(0.9), cb.Bernoulli(0.1)]

@@ -20,6 +20,11 @@ def text(path):
 
 
 @cache
+def parsed(path):
+    return ast.dump(ast.parse(text(path)))
+
+
+@cache
 def names_of(path):
     return {node.name for node in ast.walk(ast.parse(text(path))) if isinstance(node, ast.FunctionDef)
             and node.name.startswith("test_")} if (ROOT / path).is_file() else set()
@@ -30,7 +35,7 @@ def faults(error):
     source = text(f"lib/{error.file}")
     if source.count(error.find) != 1:
         yield f"{error.find!r} occurs {source.count(error.find)} times"
-    elif ast.dump(ast.parse(source.replace(error.find, error.put))) == ast.dump(ast.parse(source)):
+    elif ast.dump(ast.parse(source.replace(error.find, error.put))) == parsed(f"lib/{error.file}"):
         yield "changes nothing"
     for node in error.nodes():
         path, *_, name = node.partition("[")[0].split("::")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import joblib
 import numba as nb
 import pytest
+from reference import proving
 
 import costbandits as cb
 
@@ -77,6 +78,7 @@ def test_a_rule_is_known_where_it_arrives():
     assert found == {name: str(play(rule)) for name, rule in RULES.items()}
 
 
+@pytest.mark.proof
 def test_workers_of_joblib_and_of_multiprocessing_know_a_rule():
     rules = [by_name, in_turn]
     with joblib.parallel_config("loky", n_jobs=2):
@@ -133,8 +135,10 @@ def packed():
     return subprocess.run([sys.executable, "-c", GUARDED], **KEPT).stdout
 
 
-@pytest.mark.parametrize(("sent", "there", "said"), [("as it was", "", "played"), ("changed", "", "True"),
-                                                     ("as it was", "here", "True")])
+JOURNEYS = [("as it was", "", "played"), ("changed", "", "True"), ("as it was", "here", "True")]
+
+
+@pytest.mark.parametrize(("sent", "there", "said"), proving(JOURNEYS, JOURNEYS[0]))
 def test_its_guard_travels_with_it(packed, sent, there, said):
     """What a rule reads must be what it was compiled with, whether it changed before or after the journey."""
     told = subprocess.run([sys.executable, "-c", ARRIVED, sent, there], input=packed, **KEPT).stdout

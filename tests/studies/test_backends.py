@@ -44,6 +44,9 @@ def elsewhere():
     return os.getpid() not in played
 
 
+FEW = {label: EVERYTHING[label] for label in ("omega 1/4", "BTS", "mine", "mine, lazy")}
+
+
 @pytest.fixture(scope="module")
 def alone():
     return bits(small_study(EVERYTHING, n_jobs=1), *FIELDS)
@@ -87,9 +90,11 @@ def processes():
     get_reusable_executor().shutdown(wait=True)
 
 
-def test_processes(alone, processes):
+@pytest.mark.parametrize("policies", proving(["few", "all"], "all"))
+def test_processes(processes, policies):
+    study = EVERYTHING if policies == "all" else FEW
     with joblib.parallel_config(**processes):
-        assert elsewhere() and bits(small_study(EVERYTHING), *FIELDS) == alone
+        assert elsewhere() and bits(small_study(study), *FIELDS) == bits(small_study(study, n_jobs=1), *FIELDS)
         with pytest.raises(RuntimeError, match=r"policy 'm', replication \d, round 11: .*max_rounds = 10"):
             small_study({"m": cb.MUCB()}, max_rounds=10)
 
@@ -174,6 +179,7 @@ def lone_workers(tmp_path):
                 worker.wait()
 
 
+@pytest.mark.proof
 def test_two_workers_of_a_cluster(alone, client):
     assert elsewhere() and bits(small_study(EVERYTHING), *FIELDS) == alone
 
@@ -211,6 +217,7 @@ def lose_a_worker(tmp_path, monkeypatch):
     return killed
 
 
+@pytest.mark.proof
 def test_a_worker_is_killed(client, tmp_path, monkeypatch):
     before = client.run(os.getpid)
     killed = lose_a_worker(tmp_path, monkeypatch)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pins
 import pytest
+from reference import proving
 from scipy import stats
 
 import costbandits as cb
@@ -74,13 +75,13 @@ def test_a_resampled_log_may_have_any_row_and_each_has_luck_of_its_own():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("logs", "fewest"), [(24, 13), pytest.param(120, 91, marks=pytest.mark.proof)])
-def test_a_replay_is_unbiased_and_its_interval_holds_the_truth(logs, fewest):
+@pytest.mark.parametrize(("logs", "fewest", "number"), proving([(8, 3, 4_000), (120, 91, 20_000)], (120, 91, 20_000)))
+def test_a_replay_is_unbiased_and_its_interval_holds_the_truth(logs, fewest, number):
     """The mean is the truth's (error 1e-6), and of nine intervals in ten, which should hold it, enough do.
 
     If each holds it with 0.88 alone, fewer than `fewest` of the logs do with a chance below 1e-4.
     """
-    truth = cb.simulate(POLICY, TRUTH, STOP, 20_000, seed=11, checkpoints=1).reward[0, :, -1]
+    truth = cb.simulate(POLICY, TRUTH, STOP, number, seed=11, checkpoints=1).reward[0, :, -1]
     rng = np.random.default_rng(5)
     found, held = [], 0
     for seed in range(logs):
@@ -90,7 +91,7 @@ def test_a_replay_is_unbiased_and_its_interval_holds_the_truth(logs, fewest):
         found.append(runs.reward.mean())
         held += low < truth.mean() < high
     off = np.mean(found) - truth.mean()
-    assert abs(off) < stats.norm.isf(5e-7) * (np.var(found) / logs + truth.var() / 20_000)**0.5
+    assert abs(off) < stats.norm.isf(5e-7) * (np.var(found) / logs + truth.var() / number)**0.5
     assert held >= fewest
 
 
