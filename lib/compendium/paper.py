@@ -135,10 +135,10 @@ def main(arguments=None):
     parser.add_argument("--build", default="build", help="folder for everything that is not committed")
     folder = Path(parser.parse_args(arguments).build) / "paper"
     try:
-        for name, text in made(".", ledger.read(LEDGER), claims_of(".")).items():
-            if Path(name).read_text(encoding="utf-8") != text:
-                publication.replace(name, text)
-                print(f"{name}: written")
+        texts = made(".", ledger.read(LEDGER), claims_of("."))
+        for name in publication.stale(".", texts):
+            publication.replace(name, texts[name])
+            print(f"{name}: written")
         found = build(".", folder)
     except (ValueError, OSError) as error:
         print(f"costbandits: {text_of(error)}", file=sys.stderr)

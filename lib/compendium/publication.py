@@ -74,6 +74,12 @@ def replace(path, text, time=None):
     os.replace(part, path)
 
 
+def stale(root, texts):
+    """Which of these files, path -> text, do not have their text."""
+    return [name for name, text in texts.items()
+            if not (path := Path(root) / name).exists() or path.read_text(encoding="utf-8") != text]
+
+
 def complete(folder):
     """Finish the publication into `folder` that was interrupted; whether there was one."""
     folder = Path(folder)
