@@ -264,7 +264,7 @@ def _finite(number):
 
 
 def _words(result, others, repairs):
-    """What becomes of a claim, in brief, and in words that name each reading with another verdict, and what mends it."""
+    """What becomes of a claim in brief, and in words that name each reading with another verdict and what mends it."""
     mended = " / ".join(reading for reading in repairs if others.get(reading) == REPRODUCED)
     others = {reading: other for reading, other in others.items() if reading not in repairs}
     holds = " / ".join(reading for reading, other in others.items() if other == REPRODUCED)

@@ -3,10 +3,8 @@
 from html import escape
 from pathlib import Path
 
-import pandas as pd
-
 from .. import live
-from ..outcome import CHOICE, SHOWN, STANDINGS, in_full, place, story, title
+from ..outcome import SHOWN, STANDINGS, choice, in_full, place, story, title
 from ..project import chapters
 from ..typography import plain, typeset
 from .chapters import still
@@ -28,9 +26,8 @@ def squares(book):
 
 def short(root):
     """Which policy for which problem, in a line each; "" before the tournament has been played."""
-    path = Path(root) / CHOICE
-    table = pd.read_csv(path, keep_default_na=False).set_index("question") if path.exists() else pd.DataFrame()
-    lines = [f"| {problem} | {plain(told['use'])} | {plain(told['how sure'])} |" for problem, told in table.items()]
+    lines = [f"| {problem} | {plain(told['use'])} | {plain(told['how sure'])} |"
+             for problem, told in choice(root).items()]
     return "\n".join(["| problem | use | how sure |\n|---|---|---|", *lines]) if lines else ""
 
 
