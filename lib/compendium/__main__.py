@@ -31,7 +31,7 @@ from costbandits.studies.store import StoreError
 from . import cells, page, preparation, publication, settings, times
 from .lab import quieten
 from .project import PUBLISHED, notebooks
-from .terminal import Line, say, text_of
+from .terminal import Line, minutes, say, text_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = {"run": "nothing published, finished replications are kept", "new": "nothing is laid out",
@@ -79,7 +79,7 @@ def run(job, among=()):
     files = len(publication.manifest(job.folder)["files"])
     standin = "; a stand-in took the place of the advertisement data" * (job.parameters.get("ads_file") == "")
     cpu = sum(execution.spent().values())
-    return (f"{job.name} ({job.profile}), done in {line.elapsed()} ({cpu:,.0f} seconds of CPU): "
+    return (f"{job.name} ({job.profile}), done in {minutes(line.seconds())} ({cpu:,.0f} seconds of CPU): "
             f"{files} files in {relpath(job.folder)}, {len(changed)} of them new or changed; the notebook as "
             f"{relpath(kept)}.html{standin}")
 
