@@ -42,7 +42,7 @@ class Book:
         """The name of the published figure that a row's place names; None if there is none."""
         found = re.search(r"Fig(?:ure|\.) ?(\d)", row.place)
         name = f"figure_{found[1]}" if found else ""
-        return name if name and (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
+        return name if (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
 
 
 def second_check(claim):
@@ -50,14 +50,9 @@ def second_check(claim):
     if claim.second_check is None:
         return NONE_YET
     kind, where = claim.second_check
-    names = ", ".join(_test(test) if "::" in test else plain(test) for test in where.split(", "))
-    return f"{NONE_YET}: {names}" if kind == "none" else f"{kind}: {names}"
-
-
-def _test(where):
-    """A test by its name and file."""
-    file, _, name = where.partition("::")
-    return f"`{name}` in {plain(Path(file).name)}"
+    named = (test.rpartition("::") for test in where.split(", "))
+    names = ", ".join(f"`{name}` in {plain(Path(file).name)}" if file else plain(name) for file, _, name in named)
+    return f"{NONE_YET if kind == 'none' else kind}: {names}"
 
 
 def page(book):
@@ -91,27 +86,19 @@ stands, too: it takes all cases together. The same rows as a file: [figures/ledg
 def _line(book, row):
     """One row of the ledger in HTML; filters read the attributes."""
     claim, figure, paper = book.claims[row.id], book.figure(row), book.titles[paper_of(row.notebook)]
-    links = [f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>']
-    links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
-    kind = "ours" if claim.ours else "the paper's"
-    texts = "".join([
-        _cell(escape(paper)),
-        f'<td role="rowheader"><a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a></td>',
-        _cell(row.verdict, f"v-{row.verdict.split()[0]}"),
-        *(_cell(escape(typeset(text))) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
-        _cell(escape(value(row)), "number", row.estimate), _cell(region(*claim.region), "number", claim.region[0]),
-        _cell(f"{row.replications:,}", "number", row.replications),
-        *map(_cell, (escape(row.deep), " ".join(links), escape(typeset(row.note))))])
+    links = f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>'
+    links += f' <a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>' * bool(figure)
+    told = [escape(typeset(text)) for text in (f"{row.claim} ({row.place})", row.case, row.reading, row.note)]
+    whose = "ours" if claim.ours else "the paper's"
+    numbers = ((value(row), row.estimate), (region(*claim.region), claim.region[0]),
+               (f"{row.replications:,}", row.replications))
+    texts = [f'<td role="rowheader"><a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a></td>',
+             f'<td class="v-{row.verdict.split()[0]}">{row.verdict}</td>', *(f"<td>{text}</td>" for text in told[:3]),
+             *(f'<td class="number" data-number="{json.dumps(number)}">{text}</td>' for text, number in numbers),
+             *(f"<td>{text}</td>" for text in (escape(row.deep), links, told[3]))]
     return (f'<tr data-paper="{escape(paper)}" data-verdict="{row.verdict}" '
             f'data-reading="{"primary" if row.reading == "primary" else "other"}" '
-            f'data-claim="{kind}">{texts}</tr>')
-
-
-def _cell(text, kind="", number=None):
-    """A cell of the table, of a class; a column of numbers is sorted by them."""
-    attributes = f' class="{kind}"' * bool(kind)
-    attributes += f' data-number="{json.dumps(number)}"' if number is not None else ""
-    return f"<td{attributes}>{text}</td>"
+            f'data-claim="{whose}"><td>{escape(paper)}</td>{"".join(texts)}</tr>')
 
 
 def claims_page(book, name):
@@ -148,12 +135,10 @@ def _claim(book, id, rows):
 
 
 def _row(book, row):
-    runs = f"{row.replications:,}"
-    told = map(plain, (row.case, row.reading, value(row), runs, row.verdict, row.deep, row.note))
-    figure = book.figure(row)
-    links = [f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})"]
-    links += [f"[figure](../notebooks/{row.notebook}.ipynb#figure-{figure})"] * bool(figure)
-    return f"| {' | '.join(told)} | {' '.join(links)} |"
+    told = row.case, row.reading, value(row), f"{row.replications:,}", row.verdict, row.deep, row.note
+    links, figure = f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})", book.figure(row)
+    links += f" [figure](../notebooks/{row.notebook}.ipynb#figure-{figure})" * bool(figure)
+    return f"| {' | '.join(map(plain, told))} | {links} |"
 
 
 def contradicted(book):
