@@ -1,8 +1,10 @@
 """The HTML page of an executed notebook; it needs nothing else, neither files nor a network."""
 
 import importlib
+from functools import partial
 from html import escape
 
+from . import sections
 from .cells import folded
 
 # What the HTML page is made with. The package nbconvert itself can be imported also where its exporters cannot.
@@ -71,29 +73,21 @@ def html(notebook, job):
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
     from nbformat import NotebookNode
 
-    from . import sections
     from .mathematics import style
-
     # The parameters as they were given name folders of this machine; the manifest says what decides the results.
     cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     notebook = NotebookNode({**notebook, "cells": cells})
     known = sections.numbers(cell.source for cell in cells if cell.cell_type == "markdown")
 
-    class Renderer(IPythonRenderer):
-        def inline_math(self, body):
-            return _formula(body)
-
-        def block_math(self, body):
-            return _formula(body, display=True)
-
     def markdown(text):
-        renderer = Renderer(escape=False, embed_images=True, path=str(job.source.parent))
+        renderer = IPythonRenderer(escape=False, embed_images=True, path=str(job.source.parent))
+        renderer.inline_math, renderer.block_math = _formula, partial(_formula, display=True)
         return MarkdownWithMath(renderer).render(sections.linked(text, known))
 
     exporter = HTMLExporter(raw_template=HTML_TEMPLATE, exclude_input_prompt=True, exclude_output_prompt=True)
-    exporter.register_filter("markdown2html", markdown)
-    exporter.register_filter("folded", folded)
-    exporter.register_filter("clean_html", lambda code: code)      # half of the time, and the code is our own
+    # To clean the HTML would take half of the time, and the code is our own.
+    for name, function in {"markdown2html": markdown, "folded": folded, "clean_html": lambda code: code}.items():
+        exporter.register_filter(name, function)
     resources = {"metadata": {"name": job.name, "path": str(job.source.parent)}, "mathematics": style() + STYLE,
                  "script": SCRIPT}
     return exporter.from_notebook_node(notebook, resources)[0]

@@ -55,13 +55,12 @@ def judged(rows, claims):
     """Numbers of the ledger."""
     ours = {id for id in rows.id.unique() if claims[id].ours}
     papers = ledger.summary(rows[~rows.id.isin(ours)], claims)
-    standing = papers.standing.value_counts()
-    checks = [claims[id].second_check for id in papers.id[papers.standing == ledger.CONTRADICTED]]
-    return {"claims": str(len(papers)), "changed": str(outcome.looked_at(rows, claims)),
-            "questions": str(len(ours)), "rows": str(len(rows)),
-            "reproduced": str(standing.get(ledger.REPRODUCED, 0)),
-            "contradicted": str(standing.get(ledger.CONTRADICTED, 0)),
-            "counterexamples": str(sum(bool(each) and each[0] == "counterexample" for each in checks))}
+    wrong = papers.id[papers.standing == ledger.CONTRADICTED]
+    checks = [(claims[id].second_check or ("none", ""))[0] for id in wrong]
+    counts = {"claims": len(papers), "changed": outcome.looked_at(rows, claims), "questions": len(ours),
+              "rows": len(rows), "reproduced": (papers.standing == ledger.REPRODUCED).sum(),
+              "contradicted": len(wrong), "counterexamples": checks.count("counterexample")}
+    return {name: str(count) for name, count in counts.items()}
 
 
 def measured(text):
@@ -74,11 +73,10 @@ def measured(text):
 
     seconds, rounds, indices, *_ = numbers("omega-UCB 1/4 1e+12")
     scan, lazy = numbers("UCB-BV1 (full scan)"), numbers("UCB-BV1 (lazy)")
-    found = {"rounds": typeset(rounds), "indices": typeset(indices), "seconds": seconds,
-             "thompson": numbers("BTS 1e+12")[0],
+    found = {"rounds": typeset(rounds), "indices": typeset(indices), "seconds": seconds, "scanning": scan[0],
+             "searching": lazy[0], "thompson": numbers("BTS 1e+12")[0],
              "experiment": numbers("synthetic experiment, 9 x 100 x 8 policies")[0],
-             "compiling": numbers("import and a first study, with its compilation")[0],
-             "scanning": scan[0], "searching": lazy[0]}
+             "compiling": numbers("import and a first study, with its compilation")[0]}
     sampling = float(numbers("sampling a pair, Bernoulli")[0])
     for arms in (10, 100):
         (loop, *_, ours), (vectors, *_) = numbers(LOOP.format(arms)), numbers(VECTORS.format(arms))
@@ -121,11 +119,10 @@ def build(root, folder):
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
         shutil.copy(root / "paper" / picture, source)
     (source / "paper.md").write_text(re.sub(r"(!\[[^\]]*\]\()[^)]*/", r"\1", page(text)), encoding="utf-8")
-    (source / "conf.py").write_text("".join(f"{key} = {value!r}\n" for key, value in SETTINGS.items()),
-                                  encoding="utf-8")
-    if build_main(["-b", "html", "-W", "--keep-going", "-q", str(source), str(folder)]):
-        return ["Sphinx has warnings"]
-    return check.faults(folder)
+    conf = "".join(f"{key} = {value!r}\n" for key, value in SETTINGS.items())
+    (source / "conf.py").write_text(conf, encoding="utf-8")
+    warned = build_main(["-b", "html", "-W", "--keep-going", "-q", str(source), str(folder)])
+    return ["Sphinx has warnings"] if warned else check.faults(folder)
 
 
 def main(arguments=None):
@@ -143,11 +140,7 @@ def main(arguments=None):
     except (ValueError, OSError) as error:
         print(f"costbandits: {text_of(error)}", file=sys.stderr)
         return 2
-    for fault in found:
-        print(f"costbandits: {fault}", file=sys.stderr)
-    if not found:
-        print(f"{folder / 'paper.html'}: the report, as one page")
-    return int(bool(found))
+    return check.tell(found, f"{folder / 'paper.html'}: the report, as one page")
 
 
 if __name__ == "__main__":

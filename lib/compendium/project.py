@@ -60,19 +60,15 @@ def claims_file(root, name):
     judge, claims/audit/<paper>.yaml has those of the audit.
     """
     root, paper = Path(root), paper_of(name)
-    file, apart = f"claims/{paper}.yaml", f"claims/{AUDIT}{paper}.yaml"
-    if (root / apart).exists():
-        file = file if name == paper else apart
-    elif name == paper and (root / f"notebooks/{AUDIT}{paper}.ipynb").exists():
+    both = (root / f"claims/{AUDIT}{paper}.yaml").exists()
+    if name == paper and not both and (root / f"notebooks/{AUDIT}{paper}.ipynb").exists():
         return None
+    file = f"claims/{name if both else paper}.yaml"
     return file if (root / file).exists() else None
 
 
 def claims(root, name=None):
-    """The claims of a notebook's paper, or of all; a dict id -> Claim, empty if there are none.
-
-    No two papers have a claim of the same id: links and rows would not tell them apart.
-    """
+    """The claims of a notebook's paper, or of all, as a dict id -> Claim; no two papers have one of the same id."""
     found, owner = {}, {}
     for each in chapters(root) if name is None else [name]:
         file = claims_file(root, each)

@@ -24,11 +24,8 @@ CORE = {"null": r"null|Null|NULL|~|", "bool": r"true|True|TRUE|false|False|FALSE
                  r"|[-+]?(?:\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN"}
 
 
-def _whole(text):
-    return int(text[2:], {"0o": 8, "0x": 16}[text[:2]]) if text[:2] in ("0o", "0x") else int(text)
-
-
-VALUE = {"null": lambda text: None, "bool": lambda text: text.lower() == "true", "int": _whole,
+VALUE = {"null": lambda text: None, "bool": lambda text: text.lower() == "true",
+         "int": lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10),
          "float": lambda text: float(re.sub(r"\.(?=[in])", "", text.lower()))}
 
 
@@ -61,12 +58,7 @@ for _kind, _pattern in CORE.items():
 
 
 def parse(text: str, name: str = "YAML") -> object:
-    """What a text of YAML says; ValueError, with its `name`, if it is no YAML or has a key twice.
-
-    >>> parse("seed: 1\\nseed: 2", "params/paper/kube.yaml")
-    Traceback (most recent call last):
-    ValueError: params/paper/kube.yaml, line 2, key = 'seed': is there twice
-    """
+    """What a text of YAML says; ValueError, with its `name`, if it is no YAML or has a key twice."""
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
