@@ -72,7 +72,7 @@ def main(folder, *chapters):
     """Write the files that are missing or out of date."""
     folder, lock = Path(folder), Path("requirements.lock")
     modules = {path for path in Path("lib").rglob("*.py") if path.parent not in IDLE_FOLDERS} - IDLE
-    library = list(lines(sorted(modules)))
+    library = list(lines(sorted({*modules, *Path("lib/compendium").glob("*.j2")})))
     common = [*library, *lines([lock, *sorted(Path("data").glob("*.csv"))]),
               f"data of ads: {os.environ.get('COSTBANDITS_ADS') or 'in data, if there'}\n"]
     for name in chapters:

@@ -11,26 +11,12 @@ from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
 from . import ledger, publication
-from .project import heading, paper_of
+from .project import heading, paper_of, prose
 from .typography import plain, raised, typeset
 
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
 SHOWN = re.compile(r" \(section ([\d.]+)\)$")     # how Gallery.finding names the section that shows it
 CHOICE = "figures/tournament/choice.csv"     # a question in each row, a kind of problem in each further column
-TERMS = (
-    "- **Problems.** With *random costs* a run ends when its budget is spent (`cb.Budget`); *money* is the same, with "
-    "amounts that are mostly far below the largest possible one. *Known costs* are prices, and the budget may never be "
-    "exceeded (`cb.HardBudget`). An *anytime budget* limits average spending after every round (`cb.AnytimeBudget`). "
-    "With a *cost subsidy* the cheapest arm that is nearly as good as the best is wanted, for a number of rounds "
-    "(`cb.Horizon`).\n"
-    "- **Answers.** The first two lines say for which outcomes and which budget the others hold. *Use* is the policy "
-    "that typically loses least, by the geometric mean over families of instances of its mean regret over that of the "
-    "family's best policy. *How sure* says what the next one loses in comparison, with a 95 % interval. *When it "
-    "hurts* is its worst family, and *safest* the policy whose worst family is least bad.\n"
-    "- **Names.** [The tournament, sections 2 to 6](notebooks/tournament.ipynb), says what each policy does, which are "
-    "ours and what is proved of them; its section 9 says how far each answer depends on single families. A *trap* "
-    "is a pair of arms made so that ω-UCB often settles on the worse one. An *oracle* knows all expectations: it is "
-    "shown in figures, and not counted.")
 
 
 def own(folder, name):
@@ -118,7 +104,7 @@ def totals(rows, claims, root, link):
 def choices(root):
     """Which policy for which problem, as the tournament has it; "" before it has been played."""
     table = choice(root)
-    lines = [TERMS, "", _line("", table.columns), "|---|" + "---|" * table.shape[1],
+    lines = [prose("choices"), _line("", table.columns), "|---|" + "---|" * table.shape[1],
              *(_line(f"**{plain(question)}**", map("`{}`".format if question == "in code" else plain, row))
                for question, row in zip(table.index, table.to_numpy(), strict=True))]
     return "\n".join(lines) * (not table.empty)

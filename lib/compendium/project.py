@@ -17,6 +17,11 @@ PUBLISHED = "paper"     # the profile whose figures, tables and ledger are commi
 DEEP = "deep"           # more replications of the same in the same store; its ledger is committed
 
 
+def prose(name):
+    """A text of ours that a generated page begins with."""
+    return (Path(__file__).parent / "prose" / f"{name}.md").read_text(encoding="utf-8")
+
+
 def chapters(root):
     """The names of the notebooks in the order of the book."""
     return (Path(root) / CHAPTERS).read_text(encoding="utf-8").split()

@@ -21,7 +21,7 @@ from costbandits.studies.keys import RESULTS
 
 from . import cells, ledger, paper, publication, settings
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
-from .project import DEEP, chapters, claims_file, heading, paper_of
+from .project import DEEP, chapters, claims_file, heading, paper_of, prose
 from .project import claims as claims_of
 from .terminal import text_of
 from .typography import plain
@@ -30,34 +30,6 @@ CLAIMS, LEDGER, REPORT, README = "claims", "figures/ledger.csv", "REPRODUCTION.m
 RECORDS, SCHEMA = "figures/claims.json", "figures/claims.schema.json"
 BEGIN, END = "<!-- results: written by `make all`, not by hand -->", "<!-- end of results -->"
 QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low", "region_high"]
-
-INTRODUCTION = f"""# What holds, and what does not
-
-Each claim of the papers is judged by the interval of a statistic (95 %, corrected where several are compared) and
-by a region of values for which the claim holds. An interval inside the region reproduces the claim, one outside
-contradicts it, one across its border leaves it undecided. Where a paper's words allow several readings, the primary
-one decides; if a claim holds only under another one, its line says so. A claim made for several cases holds if it
-holds in all of them.
-
-This page has a line for each claim; those that hold come first. Questions of our own follow in a table of their own:
-they are judged alike, and count as nobody's claims. Where a case does not hold, the line gives the
-statistic, the region asked for, and the estimate with its interval. All rows, with their numbers, runs, readings and
-the cells that judged them, are on the ledger's page of the reading site (`make site`), as a table in
-[{LEDGER}]({LEDGER}), and with all that is known of each claim in [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
-
-Statistics, regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs that judge them. Three
-exceptions: the claims on cost subsidy were written together with its first full results; those on Budget-UCB and KUBE
-after quick runs had been seen; and what was added or changed after results were seen is told in the claim's `history`,
-for good. That a repair does not count was decided after runs, on 22 November 2026; before, it counted as a reading.
-The questions on policies of our own were written after trial runs. The random streams were changed once, on 23
-November 2026, and with them some verdicts that depend on chance.
-
-A *second check* is what else speaks for a verdict. A *counterexample* is an instance that is worked out without
-playing, in rational numbers where that is possible. An *implementation* is a second program, written separately: for
-experiments, its policies make the same pulls, while the statistic itself is computed once. *None* means that there is
-no second check; the entry says which one is missing. Where the cell is empty none was asked for. A *repair* is a
-changed claim that does hold; it is shown, but the claim does not count as reproduced.
-"""
 
 
 def collect(root):
@@ -142,7 +114,8 @@ def _faults(row, claim):
 
 def report(rows, claims, root):
     """The text of REPRODUCTION.md: a line for each claim and each question of ours, what holds first."""
-    parts = [INTRODUCTION, *filter(None, [_since(rows, root)]), totals(rows, claims, root, lambda name: f"#{name}"), ""]
+    parts = [prose("reproduction"), *filter(None, [_since(rows, root)]),
+             totals(rows, claims, root, lambda name: f"#{name}"), ""]
     for name, part in rows.groupby(rows.notebook.map(paper_of), sort=False):
         lines = sorted(ledger.summary(part, claims).itertuples(), key=lambda line: STANDINGS.index(line.standing))
         parts += [f'<a id="{name}"></a>\n\n## {heading(root, name)}\n',

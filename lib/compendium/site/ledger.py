@@ -7,11 +7,9 @@ from pathlib import Path
 
 from .. import cells, ledger
 from ..outcome import place, region, title, value
-from ..project import chapters, claims_file, paper_of
+from ..project import chapters, claims_file, paper_of, prose
 from ..typography import plain, raised, typeset
 
-COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
-           "more runs", "shown in", "note")
 NONE_YET = "none yet"
 
 
@@ -57,30 +55,8 @@ def second_check(claim):
 
 def page(book):
     """The page of all rows: a table that is whole without a script, which `ledger.js` filters and sorts."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
-    body = "\n".join(_line(book, row) for row in book.rows.itertuples())
-    return raised(f"""---
-html_theme.sidebar_secondary.remove: true
----
-# The ledger: every row
-
-Each row judges one case of one claim under one reading: the interval of a statistic is compared with the region in
-which the claim holds. [How a claim is judged](results.md#how-a-claim-is-judged) says what the words mean. Filters and
-order are kept in the address, so that a view can be linked to. A click on a column's name sorts; words in quotes are
-looked for as they stand, "Theorem 4", say. What a row's value is stands under its claim, where a claim's own verdict
-stands, too: it takes all cases together. The same rows as a file: [figures/ledger.csv](figures/ledger.csv).
-
-```{{raw}} html
-<form class="ledger-filter" role="search" aria-label="filter the rows"></form>
-<p class="ledger-count" role="status"></p>
-<div class="scroll" tabindex="0" role="region" aria-label="rows of the ledger">
-<table class="ledger table"><caption class="visually-hidden">Every row of the ledger</caption>
-<thead><tr>{head}</tr></thead><tbody>
-{body}
-</tbody></table></div>
-<script src="_static/ledger.js"></script>
-```
-""")
+    rows = "\n".join(_line(book, row) for row in book.rows.itertuples())
+    return raised(prose("ledger").replace("<!-- rows -->", rows))
 
 
 def _line(book, row):
@@ -143,13 +119,7 @@ def _row(book, row):
 
 def contradicted(book):
     """The page of the papers' claims that were contradicted, each with its second check."""
-    parts = ["""# What was contradicted, and how surely
-
-To contradict other people's work is a serious thing. So each such claim stands here with what the paper says and where,
-the cases in which it fails, and whether anything independent of the judging cell says so, too. A *second check* is an
-exact counterexample, or a second implementation that shares no code with the first. A claim that holds under another
-reading of the paper is not on this page; [the ledger](ledger.md) has it.
-"""]
+    parts = [prose("contradicted")]
     for name in book.names:
         rows = book.rows[book.papers == name]
         ids = [id for id in rows.id.unique()
