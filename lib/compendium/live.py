@@ -105,14 +105,6 @@ def own(runs=20):
             "most": 5000, "policies": policies, "looks": looks(policies)}
 
 
-def final_regrets(replications):
-    """Final regrets of the omega-UCB chapter's three policies on ten Bernoulli arms, by label."""
-    policies = {"ω-UCB 1/4": cb.OmegaUCB(0.25), "ω-UCB 1": cb.OmegaUCB(1.0), "m-UCB": cb.MUCB()}
-    runs = cb.simulate(policies, cb.instances.bernoulli(10),
-                       lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=-1)
-    return dict(zip(policies, cb.regret.budgeted(runs)[:, :, -1], strict=True))
-
-
 def still(lost):
     """The picture `luck` on paper: mean and median of the first runs, 2, 3, and so on."""
     ends, (fig, ax) = {}, plt.subplots(figsize=(6.4, 3.4))
@@ -128,8 +120,11 @@ def still(lost):
 
 
 def main(folder=PLACE.parents[1] / "live", replications=1000):
-    """Play what the front page moves, and write it to this folder."""
-    lost = final_regrets(replications)
+    """Play what the front page moves, policies of the omega-UCB chapter on its Bernoulli arms, and write it here."""
+    policies = {"ω-UCB 1/4": cb.OmegaUCB(0.25), "ω-UCB 1": cb.OmegaUCB(1.0), "m-UCB": cb.MUCB()}
+    runs = cb.simulate(policies, cb.instances.bernoulli(10),
+                       lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=-1)
+    lost = dict(zip(policies, cb.regret.budgeted(runs)[:, :, -1], strict=True))
     with plt.rc_context(figures.STYLE):
         still(lost).savefig(folder / "luck.svg", metadata={"Date": None, "Creator": None})
     (folder / "luck.live.json").write_text(told("luck", luck(lost, "m-UCB")), encoding="utf-8")

@@ -43,8 +43,10 @@ def made(root, rows, claims):
 
 def filled(text, root, rows, claims):
     """The text of the paper with what is generated in it: all rows of the ledger, and the claims that were judged."""
+    pulls = pd.read_csv(Path(root) / "figures/audit/exact/blocks_pulled.csv")
+    pulls = pulls[pulls.compared == "every pull"]     # games in which the fast loops were compared with a full scan
     known = {**judged(rows, claims), **measured((Path(root) / BENCHMARKS).read_text(encoding="utf-8")),
-             **compared(pd.read_csv(Path(root) / "figures/audit/exact/blocks_pulled.csv"))}
+             "games": f"{pulls.games.sum():,}", "length": f"{pulls.rounds.min():,}", "differ": str(pulls.differ.sum())}
     unknown = {found[1] for found in NUMBER.finditer(text)} - set(known)
     require(not unknown, f"{PAPER}, numbers", sorted(unknown), f"must be of {', '.join(known)}")
     totals = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", outcome.totals(rows, claims, root, lambda name: name))
@@ -83,12 +85,6 @@ def measured(text):
         found |= {f"ours{arms}": ours, f"drawing{arms}": f"{int(ours) + sampling:.0f}",
                   f"loop{arms}": f"{int(loop):,}", f"vectors{arms}": f"{int(vectors):,}"}
     return found
-
-
-def compared(table):
-    """In how many games every pull of the fast loops was compared with a full scan, and in how many one differed."""
-    pulls = table[table.compared == "every pull"]
-    return {"games": f"{pulls.games.sum():,}", "length": f"{pulls.rounds.min():,}", "differ": str(pulls.differ.sum())}
 
 
 def head(text):

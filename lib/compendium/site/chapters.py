@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from .. import cells as code
 from .. import live, publication, sections
-from ..cells import cells as cells_of
-from ..cells import filed as filed_by
-from ..cells import folded
 from ..project import PUBLISHED, paper_of, up
 from ..typography import plain, raised
 
@@ -65,8 +63,8 @@ def executed(path, made):
     """Outputs of the cells of an executed notebook by their ids; None if it is not there or has other code."""
     if not made.exists():
         return None
-    found = {cell["id"]: cell for cell in cells_of(made)}
-    same = all(cell["id"] in found and found[cell["id"]]["source"] == cell["source"] for cell in cells_of(path))
+    found = {cell["id"]: cell for cell in code.cells(made)}
+    same = all(cell["id"] in found and found[cell["id"]]["source"] == cell["source"] for cell in code.cells(path))
     return {id: cell["outputs"] for id, cell in found.items()} if same else None
 
 
@@ -83,7 +81,7 @@ def _code(root, name, cell):
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
     tags = {*metadata.get("tags", [])}
-    prompt = folded(tags) or "code"
+    prompt = code.folded(tags) or "code"
     printed = any(CODE.search("".join(output.get("text", ""))) for output in cell["outputs"])
     if "hide-input" in tags and not cell["outputs"]:
         tags.add("plumbing")      # nothing to see, unless all code is shown
@@ -97,7 +95,7 @@ def _code(root, name, cell):
             output["data"]["text/html"] = _readable("".join(output["data"]["text/html"]))
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
-    filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
+    filed = [figure for figure in code.filed(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
     if not filed:
         return [cell]
     cell["outputs"] = rest

@@ -71,8 +71,3 @@ def gallery(root):
                          f":::{{container}} figure-links\n{plain(says)} "
                          f"[in its chapter](notebooks/{name}.ipynb#figure-{figure}){data}\n:::\n")
     return "\n".join(parts)
-
-
-def benchmarks(root):
-    """The table of `make bench` as it was printed."""
-    return f"```text\n{(Path(root) / 'benchmarks/BENCHMARKS.txt').read_text(encoding='utf-8').rstrip()}\n```"

@@ -58,7 +58,7 @@ def lay_out(root, build):
 
 def _filled(text, book):
     """A page of book/ with what is generated in the place of its marks, such as `<!-- findings -->`."""
-    root, names = book.root, chapters(book.root)
+    root, names, printed = book.root, chapters(book.root), book.root / "benchmarks/BENCHMARKS.txt"
     lists = {"chapters": [f"notebooks/{name}" for name in names if name == paper_of(name)],
              "audits": [f"notebooks/{name}" for name in names if name != paper_of(name)],
              **{folder: [f"{folder}/{name}" for name in names if (root / f"book/{folder}/{name}.md").exists()]
@@ -70,7 +70,8 @@ def _filled(text, book):
              "choices": lambda: outcome.choices(root), "glance": lambda: results.glance(book),
              "squares": lambda: results.squares(book), "luck": lambda: results.luck(root),
              "short": lambda: results.short(root), "gallery": lambda: results.gallery(root),
-             "benchmarks": lambda: results.benchmarks(root), "binder": lambda: _binder(repository(root)),
+             "benchmarks": lambda: f"```text\n{printed.read_text(encoding='utf-8').rstrip()}\n```",
+             "binder": lambda: _binder(repository(root)),
              **{name: lambda name=name: "\n".join(lists[name]) for name in lists}}
     unknown = set(GENERATED.findall(text)) - set(parts)
     require(not unknown, "marks of book/", sorted(unknown), f"must be of {', '.join(parts)}")
