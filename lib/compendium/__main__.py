@@ -257,7 +257,7 @@ def _new(options):
         _ignore_signals()
         new.write(".", scratch, options.name, options.title, files)
         shutil.rmtree(scratch)
-    print(new.REMAINS.format(name=options.name))
+    print(new.named("remains.txt", options.name), end="")
 
 
 COMMANDS = {"run": _run, "refresh": _refresh, "new": _new}

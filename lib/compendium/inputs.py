@@ -2,11 +2,9 @@
 
     python lib/compendium/inputs.py build/inputs omega_ucb kube ...
 
-Make compares times of files, and a file is newer after a touch, a checkout, or when it is saved unchanged. So make
-depends on the files written here, build/inputs/<profile>/<chapter>: a line for each thing that decides, with a digest
-of what matters in it. They are written only if they change. Comments and docstrings of a module do not matter, nor do a
-notebook's outputs, execution counts and other metadata. In cells, and in the files of claims and parameters, comments
-do matter.
+Make compares times of files, and a file is newer after a touch or a checkout. So make depends on files that are written
+here if they change, build/inputs/<profile>/<chapter>: a line for each thing that decides, with a digest of what matters
+in it. Comments and docstrings of a module do not, nor do outputs; comments in cells, claims and parameters do.
 
 Make calls this script before everything, by its path: it imports nothing but the standard library.
 """

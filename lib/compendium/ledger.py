@@ -225,9 +225,9 @@ def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
         result = overall(verdicts.values())
         others = {reading: overall((verdicts | dict(zip(part.case, part.verdict, strict=True))).values())
                   for reading, part in group[group.reading != "primary"].groupby("reading", sort=False)}
-        cases = ", ".join(f"{case}: {v}" for case, v in zip(primary.case, primary.verdict, strict=True))
         lines.append({"id": id, "claim": "Ours: " * claims[id].ours + group.claim.iloc[0],
-                      **_words(result, others, claims[id].repairs), "cases": cases})
+                      **_words(result, others, claims[id].repairs),
+                      "cases": ", ".join(f"{case}: {verdict}" for case, verdict in verdicts.items())})
     return pd.DataFrame(lines)
 
 

@@ -31,13 +31,6 @@ LISTS = {CHAPTERS: ["{name} @ tournament"],
          "ARCHITECTURE.md": ["| `{name}` | the policies of the chapter of that name | @ | `thompson`",
                              "| `bounds/{name}` | the bounds of that paper | @ | `bounds/shared`"]}
 TITLE = "The title of the chapter"
-REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four more places are for you to edit:
-  lib/costbandits/policies/__init__.py      exports the policies; tests/pins.py then pins them
-  lib/costbandits/analysis/figures.py       gives each policy a colour (CASTS)
-  CITATION.cff                              names the paper
-  README.md                                 has a row for it; CHANGELOG.md says that it is new
-Its tests pass as it is. Once `make all` has published its results, `make test` asks for a whole chapter, and says
-what is missing: a text of the other chapters' length, three exercises with solutions, ten questions, colours, pins."""
 
 
 def check(root, name, title):
@@ -63,8 +56,8 @@ def check(root, name, title):
 def lay_out(scratch, name, title, refresh):
     """Write the files of a chapter below `scratch`, the notebook executed by `refresh(scratch, name)`; their paths."""
     title = " ".join(title.split())
-    files = {goal.format(name=name): _named(source, name) for source, goal in FILES.items()}
-    files[NOTEBOOK.format(name=name)] = _notebook(_named("notebook.md", name).replace(TITLE, title, 1))
+    files = {goal.format(name=name): named(source, name) for source, goal in FILES.items()}
+    files[NOTEBOOK.format(name=name)] = _notebook(named("notebook.md", name).replace(TITLE, title, 1))
     for file, text in files.items():
         (scratch / file).parent.mkdir(parents=True, exist_ok=True)
         (scratch / file).write_text(text, encoding="utf-8")
@@ -77,7 +70,8 @@ def _class(name):
     return name.title().replace("_", "")
 
 
-def _named(source, name):
+def named(source, name):
+    """A text of the folder `skeleton` with the name in the place of that word."""
     text = (HERE / source).read_text(encoding="utf-8")
     return text.replace("skeleton", name).replace("Skeleton", _class(name))
 

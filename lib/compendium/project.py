@@ -35,20 +35,12 @@ def notebooks(root):
 
 
 def paper_of(name):
-    """The paper that a notebook is about.
-
-    >>> paper_of("audit/kube"), paper_of("kube")
-    ('kube', 'kube')
-    """
+    """The paper that a notebook is about: that of audit/kube is kube."""
     return name.removeprefix(AUDIT)
 
 
 def up(name):
-    """The way from the folder of a notebook to that of the project.
-
-    >>> up("audit/kube"), up("kube")
-    ('../../', '../')
-    """
+    """The way from the folder of a notebook to that of the project: ../../ for audit/kube."""
     return "../" * (name.count("/") + 1)
 
 

@@ -1,7 +1,7 @@
 """The library's index rules as WebAssembly, for pictures that move: `python -m compendium.wasm` compiles them anew.
 
-Numba's code of a rule, with arguments that are numbers, is given to LLVM once more, for another target. What comes out
-is an object file; it becomes a module when what only a linker needs is dropped and the rule is exported.
+Numba's code of a rule of numbers is given to LLVM once more, for another target. The object file that comes out becomes
+a module when what only a linker needs is dropped and the rule is exported.
 """
 
 import base64
