@@ -158,11 +158,9 @@ def _tail(traceback):
 
 def with_papermill(source, target, parameters):
     """Work for an `Execution`: the notebook at `source` with these parameters; `target` gets it even if it fails."""
-    def escaped(path):
-        return str(path).replace("{", "{{").replace("}", "}}")     # papermill formats paths
-
+    paths = [str(path).replace("{", "{{").replace("}", "}}") for path in (source, target)]     # papermill formats them
     return lambda kernel, **hooks: papermill.execute_notebook(
-        escaped(source), escaped(target), parameters, kernel_name="python3", language="python", progress_bar=False,
+        *paths, parameters, kernel_name="python3", language="python", progress_bar=False,
         request_save_on_cell_execute=False, km=kernel, coalesce_streams=True, **hooks, **LATE)
 
 

@@ -90,10 +90,7 @@ class Claim:
 
 
 def load(path: str | os.PathLike) -> dict[str, Claim]:
-    """Claims by their ids, from a YAML file such as claims/kube.yaml.
-
-    ValueError says if a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
-    """
+    """Claims by their ids, from a YAML file such as claims/kube.yaml; ValueError says what is wrong with it."""
     raw = read_yaml(path)
     require(isinstance(raw, dict), str(path), raw, "must be claims by their ids")
     return {id: _claim(id, entry) for id, entry in raw.items()}
@@ -139,8 +136,7 @@ class Ledger:
               note: str = "") -> str:
         """File a verdict computed from an interval (or from an exact number); returns it.
 
-        ValueError if an end is not a number, if low <= estimate <= high does not hold, if `replications` is not a whole
-        number above 0, or if the question is judged already.
+        ValueError says if the numbers are none, or contradict each other, or if the question is judged already.
         """
         claim, name = self._claim(id, reading), f"claim {id}, {case}"
         interval = interval if isinstance(interval, Interval) else Interval(interval, interval, interval)

@@ -35,16 +35,12 @@ def story(root, name):
 
 
 def findings(root, names, number=10):
-    """Findings of these chapters, in turn, each in a sentence or two with a link to its section.
-
-    The section is named, too: not every reader of notebooks goes to places in them. A chapter begins with what holds,
-    so one of its first half is followed by one of its second half.
-    """
+    """Findings of these chapters, in turn, each in a sentence or two, with its section named and a link to it."""
     told = {}
     for name in names:
         found = story(root, name)[1]
-        pairs = itertools.zip_longest(found[:(len(found) + 1) // 2], found[(len(found) + 1) // 2:])
-        told[name] = list(filter(None, itertools.chain(*pairs)))
+        half = (len(found) + 1) // 2      # a chapter begins with what holds: one of each half in turn
+        told[name] = list(filter(None, itertools.chain(*itertools.zip_longest(found[:half], found[half:]))))
     turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
     chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
     return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}{_section(text, ', section ')}]"
