@@ -136,7 +136,8 @@ class Ledger:
               note: str = "") -> str:
         """File a verdict computed from an interval (or from an exact number); returns it.
 
-        ValueError says if the numbers are none, or contradict each other, or if the question is judged already.
+        ValueError if an end is not a number, if low <= estimate <= high does not hold, if `replications` is not a whole
+        number above 0, or if the question is judged already.
         """
         claim, name = self._claim(id, reading), f"claim {id}, {case}"
         interval = interval if isinstance(interval, Interval) else Interval(interval, interval, interval)
