@@ -213,7 +213,7 @@ $(BUILD)/deep/thompson.done: $(BUILD)/inputs/test_thompson | $(READY)
 
 # The report writes some of the files on which this stamp depends, so the stamp is touched after it.
 $(BUILD)/compendium.done: $(ALL) README.md lib/compendium/report.py notebooks/chapters.txt \
-  $(wildcard $(addprefix lib/compendium/,outcome.py paper.py typography.py) REPRODUCTION.md figures/ledger.csv \
+  $(wildcard $(addprefix lib/compendium/,outcome.py paper.py typography.py prose/*.md) REPRODUCTION.md figures/ledger.csv \
   figures/claims.json paper/paper.md benchmarks/BENCHMARKS.txt \
   $(addsuffix /manifest.json,figures/* figures/audit/* figures/deep/* figures/deep/audit/*))
 	@$(PY) -m compendium.report

@@ -4,10 +4,10 @@
     python -m compendium refresh
     python -m compendium new my_paper --title "My paper: what it asks"
 
-All work from the project's folder. A run checks everything it is given before any work begins, works in a folder of
-its own below `build/`, and publishes only when the whole notebook has succeeded: figures, tables and ledger rows of the
-paper profile to `figures/<notebook>/`, of any other profile to `build/<profile>/figures/<notebook>/`; the ledger of
-the deep profile, which shares the paper profile's store, also to `figures/deep/<notebook>/`.
+All work from the project's folder. A run checks everything before any work begins, works in a folder of its own below
+`build/`, and publishes only when the whole notebook has succeeded: the paper profile to `figures/<notebook>/`, any
+other to `build/<profile>/figures/<notebook>/`; the ledger of the deep profile, which shares the paper profile's store,
+also to `figures/deep/<notebook>/`.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from costbandits.studies.store import StoreError
 from . import cells, page, preparation, publication, settings, times
 from .lab import quieten
 from .project import PUBLISHED, notebooks
-from .terminal import Line, say, text_of
+from .terminal import Line, minutes, say, text_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = {"run": "nothing published, finished replications are kept", "new": "nothing is laid out",
@@ -43,10 +43,9 @@ class Failed(Exception):
 
 
 def run(job, among=()):
-    """Execute the notebook of a `preparation.Job`, then publish; a line that says what was published.
+    """Execute the notebook of a `preparation.Job`, one `among` others, then publish; a line that says what.
 
-    `among` are the notebooks that a command runs one after the other, to say how far it is. Failed says if the notebook
-    fails or its results cannot be published; what it has left is kept for inspection.
+    Failed says if the notebook fails or its results cannot be published; what it has left is kept for inspection.
     """
     from .execution import Execution, with_papermill
     page.require_packages()      # one that is missing shows now and not after hours
@@ -80,7 +79,7 @@ def run(job, among=()):
     files = len(publication.manifest(job.folder)["files"])
     standin = "; a stand-in took the place of the advertisement data" * (job.parameters.get("ads_file") == "")
     cpu = sum(execution.spent().values())
-    return (f"{job.name} ({job.profile}), done in {line.elapsed()} ({cpu:,.0f} seconds of CPU): "
+    return (f"{job.name} ({job.profile}), done in {minutes(line.seconds())} ({cpu:,.0f} seconds of CPU): "
             f"{files} files in {relpath(job.folder)}, {len(changed)} of them new or changed; the notebook as "
             f"{relpath(kept)}.html{standin}")
 
@@ -129,11 +128,10 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
     quieten(notebook)
     for cell in notebook.cells:
         _as_published(cell, root / "figures" / name)
-    text = nbformat.writes(notebook) + "\n"
-    if path.read_text(encoding="utf-8") == text:
-        return False
-    publication.replace(path, text)
-    return True
+    before, after = path.read_text(encoding="utf-8"), nbformat.writes(notebook) + "\n"
+    if before != after:
+        publication.replace(path, after)
+    return before != after
 
 
 def _as_published(cell, folder):
@@ -170,10 +168,7 @@ def _scratch(home, name):
 
 @contextlib.contextmanager
 def _interruptible():
-    """Let each signal that ends a program raise KeyboardInterrupt, once: the clean-up is not interrupted again.
-
-    A hang-up that the caller ignores, as nohup does, stays ignored.
-    """
+    """Let each signal that ends a program raise KeyboardInterrupt, once, but for a hang-up that nohup ignores."""
     def interrupt(*_):
         _ignore_signals()
         raise KeyboardInterrupt
@@ -210,66 +205,62 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         with _interruptible():
-            _obey(options)
+            COMMANDS[options.command](options)
+        return 0
     except KeyboardInterrupt:
         said, status = f"interrupted: {INTERRUPTED[options.command]}", 130
     except Failed as error:
         said, status = error, 1
     except (ValueError, OSError, StoreError, ModuleNotFoundError) as error:
         said, status = f"costbandits: {text_of(error)}", 2
-    else:
-        return 0
     say(said, sys.stderr)
     return status
 
 
-def _stamp(file, began):
-    """Make a file as old as the beginning of the run: for make an edit during the run comes after it."""
-    part = file.with_name(f"{file.name}.part")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part.touch()
-    os.utime(part, ns=(began, began))
-    os.replace(part, file)
-
-
 def _say_how_long(job, options):
-    if options.done and job.profile == PUBLISHED:
-        home = Path(options.done).parent
-        left = times.due(list(options.among), home, home / "inputs" / job.profile)
-        seconds = times.ahead(Path(), [*{job.name, *left}])
-        if seconds is not None:
-            told = f"{len(left)} chapters are" if len(left) > 1 else "one chapter is"
-            say(f"{told} to be played: about {math.ceil(seconds / 60)} minutes on this machine, less if replications "
-                "are in the store", sys.stderr)
+    home = Path(options.done).parent
+    left = times.due(options.among, home, home / "inputs" / job.profile)
+    seconds = times.ahead(Path(), [*{job.name, *left}])
+    if seconds is not None:
+        told = f"{len(left)} chapters are" if len(left) > 1 else "one chapter is"
+        say(f"{told} to be played: about {math.ceil(seconds / 60)} minutes on this machine, less if replications "
+            "are in the store", sys.stderr)
 
 
-def _obey(options):
+def _run(options):
     began = time.time_ns()
-    if options.command == "run":
-        job = preparation.prepare(".", options.notebook, options.profile, options.build)
-        require(not options.among or job.name in options.among, "--among", options.among, f"must have {job.name!r}")
-        settings.isolate(options.build)
-        _say_how_long(job, options)
-        say(run(job, options.among), sys.stdout)
-        if options.done:
-            _stamp(Path(options.done), began)
-        return
+    job = preparation.prepare(".", options.notebook, options.profile, options.build)
+    require(not options.among or job.name in options.among, "--among", options.among, f"must have {job.name!r}")
     settings.isolate(options.build)
-    if options.command == "new":
-        from . import new
-        new.check(".", options.name, options.title)
-        with _scratch(Path(options.build).resolve() / "new", options.name) as scratch:
-            executed = partial(refresh, consequence="Nothing is laid out")
-            files = new.lay_out(scratch, options.name, options.title, executed)
-            _ignore_signals()
-            new.write(".", scratch, options.name, options.title, files)
-            shutil.rmtree(scratch)
-        print(new.REMAINS.format(name=options.name))
-        return
+    if options.done and job.profile == PUBLISHED:
+        _say_how_long(job, options)
+    say(run(job, options.among), sys.stdout)
+    if options.done:
+        Path(options.done).parent.mkdir(parents=True, exist_ok=True)
+        publication.replace(options.done, "", began)     # for make an edit during the run comes after it
+
+
+def _refresh(options):
+    settings.isolate(options.build)
     names = options.notebook or notebooks(".")
     require(names, "notebooks", "none", "must be in notebooks/ of the current folder")
     for name in names:
         print(f"{name}: {'refreshed' if refresh('.', name, options.build) else 'unchanged'}")
+
+
+def _new(options):
+    from . import new
+    settings.isolate(options.build)
+    new.check(".", options.name, options.title)
+    with _scratch(Path(options.build).resolve() / "new", options.name) as scratch:
+        files = new.lay_out(scratch, options.name, options.title, partial(refresh, consequence="Nothing is laid out"))
+        _ignore_signals()
+        new.write(".", scratch, options.name, options.title, files)
+        shutil.rmtree(scratch)
+    print(new.named("remains.txt", options.name), end="")
+
+
+COMMANDS = {"run": _run, "refresh": _refresh, "new": _new}
 
 
 if __name__ == "__main__":

@@ -6,19 +6,18 @@ import re
 import sys
 from pathlib import Path
 
-FILED = re.compile(r'gallery\.add\(\s*f?"(\w+)')
+NAMES = {"solution": "solution", "skip-execution": "a slider, in JupyterLab", "hide-input": "code",
+         "parameters": "parameters"}
 
 
 def folded(tags):
     """What a folded cell of code is called on a page; None if it stays open."""
-    names = {"solution": "solution", "skip-execution": "a slider, in JupyterLab", "hide-input": "code",
-             "parameters": "parameters"}
-    return next((name for tag, name in names.items() if tag in tags), None)
+    return next((name for tag, name in NAMES.items() if tag in tags), None)
 
 
 def filed(source):
     """The names under which a cell files figures and tables."""
-    return FILED.findall(source)
+    return re.findall(r'gallery\.add\(\s*f?"(\w+)', source)
 
 
 def cells(path):
@@ -43,11 +42,7 @@ def short(thing: object) -> str:
 
 
 def digest(source: str) -> str:
-    """Digest of a cell's code; line ends after its last line do not count.
-
-    >>> digest("x = 1") == digest("x = 1\\n")
-    True
-    """
+    """Digest of a cell's code; line ends after its last line do not count."""
     return short(source.rstrip("\n"))
 
 

@@ -1,5 +1,6 @@
 """Every link of a built site is followed, without a network: pages, places on them, pictures, scripts, files."""
 
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -14,22 +15,21 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.places |= {found[key] for key in ("id", "name") if found.get(key)}
-        if tag == "a" and found.get("href"):
+        found = {key: value for key, value in attributes if value}
+        self.places |= {found[key] for key in ("id", "name") if key in found}
+        if tag == "a" and "href" in found:
             self.links.append(found["href"])
-        if tag in ("img", "script", "source", "iframe") and found.get("src"):
+        if tag in ("img", "script", "source", "iframe") and "src" in found:
             self.loads.append(found["src"])
-        if tag == "link" and found.get("rel") not in ("canonical", "author") and found.get("href"):
+        if tag == "link" and found.get("rel") not in ("canonical", "author") and "href" in found:
             self.loads.append(found["href"])
 
 
 def faults(site):
     """What is wrong with the links of a site, one text each: a dead one, or something loaded from a network."""
-    site = Path(site).resolve()
+    site, found = Path(site).resolve(), []
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))
              if not path.is_relative_to(site / "_static")}      # where the theme leaves templates
-    found = []
     for path, page in pages.items():
         here = path.relative_to(site).as_posix()
         found += [f"{here}: loads {url} from a network" for url in page.loads if urlsplit(url).netloc]
@@ -48,3 +48,12 @@ def _alive(url, path, pages, site):
     if goal not in pages:
         return goal.is_file() and goal.is_relative_to(site)
     return not parts.fragment or unquote(parts.fragment) in pages[goal].places
+
+
+def tell(faults, good):
+    """Say what is wrong, or that all is good; the exit status."""
+    for fault in faults:
+        print(f"costbandits: {fault}", file=sys.stderr)
+    if not faults:
+        print(good)
+    return int(bool(faults))

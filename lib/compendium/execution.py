@@ -1,8 +1,7 @@
 """One notebook in a kernel of its own, watched from the terminal.
 
-The notebook runs in a thread, so that the main thread is free for the progress line, and a signal can interrupt it
-only where it waits. The kernel is another process: it ends with the run, and by itself within a second or two if
-the run is killed.
+The notebook runs in a thread, so that the main thread is free for the progress line, and a signal can interrupt it only
+where it waits. The kernel is another process: it ends with the run, and within a second or two if the run is killed.
 """
 
 import contextlib
@@ -74,11 +73,10 @@ class Execution:
     """
 
     def __init__(self, work, scratch, cwd):
-        self._work, self._log = work, scratch / "kernel.log"
+        self._work, self._log, self.watcher = work, scratch / "kernel.log", Watcher(scratch / "progress.jsonl")
         self.cell, self._result, self._error, self._ended = 0, None, None, threading.Event()
         self._reply = {}        # the kernel's, to the last cell
         self._meter = None      # of the kernel, once it runs
-        self.watcher = Watcher(scratch / "progress.jsonl")
         # The debugger's warning about frozen modules would be the only line of most logs.
         self._kernel = Kernel(cwd, self._log, {VARIABLE: str(self.watcher.path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
 
@@ -106,16 +104,16 @@ class Execution:
                 raise CellExecutionError.from_cell_and_msg(cell, output)
 
     def watched(self, line, cells):
-        """Run to the end, saying on the progress line how far it is; the executed notebook.
-
-        KeyboardInterrupt passes on when the kernel has been shut down.
-        """
+        """Run to the end, and say on the line how far it is; the executed notebook. An interrupt ends the kernel."""
         # Not for the thread itself: a thread whose `join` is interrupted counts as ended on Python 3.11.
         threading.Thread(target=self._run, daemon=True).start()
         try:
             while not self._ended.wait(PULSE):
                 study = self.watcher.line()
-                self._look()
+                pid = getattr(getattr(self._kernel, "provisioner", None), "pid", None)
+                self._meter = self._meter or (Meter(pid) if pid else None)
+                if self._meter:
+                    self._meter.look(self.watcher.running() or ELSE)
                 cell = f"cell {self.cell} of {cells}" if self.cell else "the kernel starts"
                 line.show(" · ".join(filter(None, (cell, study))), topic=self.watcher.label)
         finally:
@@ -126,13 +124,6 @@ class Execution:
         if self._error is not None:
             raise self._explained()
         return self._result
-
-    def _look(self):
-        pid = getattr(getattr(self._kernel, "provisioner", None), "pid", None)
-        if self._meter is None and pid:
-            self._meter = Meter(pid)
-        if self._meter:
-            self._meter.look(self.watcher.running() or ELSE)
 
     def spent(self):
         """Seconds of CPU so far, by study."""
@@ -147,7 +138,8 @@ class Execution:
             return NotebookFailed(f"cell {self.cell} failed:\n{_tail([error.traceback])}")
         if isinstance(error, DeadKernelError) or "ernel died" in str(error):
             where = f"in cell {self.cell}" if self.cell else "before the first cell"
-            return NotebookFailed(f"the kernel died {where}; out of memory?\n{_tail([_text(self._log)])}".strip())
+            log = self._log.read_text(encoding="utf-8", errors="replace")
+            return NotebookFailed(f"the kernel died {where}; out of memory?\n{_tail([log])}".strip())
         return error
 
 
@@ -159,10 +151,6 @@ def shown(notebook):
     yield from (("a widget", output) for widget in widgets.values() for output in widget["state"].get("outputs", []))
 
 
-def _text(log):
-    return log.read_text(encoding="utf-8", errors="replace")
-
-
 def _tail(traceback):
     lines = strip_color("\n".join(traceback)).rstrip().splitlines()
     return "\n".join(["    ..."] * (len(lines) > TRACEBACK) + lines[-TRACEBACK:])
@@ -170,11 +158,9 @@ def _tail(traceback):
 
 def with_papermill(source, target, parameters):
     """Work for an `Execution`: the notebook at `source` with these parameters; `target` gets it even if it fails."""
-    def escaped(path):
-        return str(path).replace("{", "{{").replace("}", "}}")     # papermill formats paths
-
+    paths = [str(path).replace("{", "{{").replace("}", "}}") for path in (source, target)]     # papermill formats them
     return lambda kernel, **hooks: papermill.execute_notebook(
-        escaped(source), escaped(target), parameters, kernel_name="python3", language="python", progress_bar=False,
+        *paths, parameters, kernel_name="python3", language="python", progress_bar=False,
         request_save_on_cell_execute=False, km=kernel, coalesce_streams=True, **hooks, **LATE)
 
 

@@ -85,15 +85,18 @@ class Gallery:
         """
         require(fig is not None or not says, "says", says, "must come with a figure")
         require(fig is not None or live is None, "live", live, "must come with a figure")
-        if fig is not None:
-            _write_in_ink(fig)
+        for text in fig.findobj(mpl.text.Text) if fig is not None else ():
+            # White paper makes coloured text pale; what is written in white stands on dark ground.
+            if mpl.colors.to_hex(text.get_color()) != "#ffffff":
+                text.set_color(figures.ink(text.get_color()))
         if live is not None:
             self._moving[name] = moving.told(*live), fig
         real = name.removesuffix(STANDIN)
         if self.output:
             self._file(name, fig, table, says)
         elif fig is not None and not self._is_published(real, fig, table):
-            _mark(fig, f"A picture of this run. The text speaks of figures/{self.notebook}/{real}.png.")
+            said = f"A picture of this run. The text speaks of figures/{self.notebook}/{real}.png."
+            fig.supxlabel("\n".join(filter(None, (fig.get_supxlabel(), said))), fontsize=7.5, color=figures.GREY)
         there = pd.DataFrame() if table is None else self.published(name)
         if there.empty:
             return table
@@ -111,8 +114,12 @@ class Gallery:
             self._story["figures"][name] = says
             self._tell()
         if fig is not None:
-            for kind, content in _files(fig, self.origin).items():
-                (self.output / f"{name}{kind}").write_bytes(content)
+            # First the PNG, whose hinted letters are wider: in its layout, which is found only once, those of the SVG
+            # fit, too. Neither when nor with which version: the same picture is the same bytes.
+            (self.output / f"{name}.png").write_bytes(png(fig, self.origin))
+            fig.set_layout_engine("none")
+            fig.savefig(self.output / f"{name}.svg", format="svg",
+                        metadata={"Date": None, "Creator": None, "Description": self.origin})
         if name in self._moving:
             (self.output / f"{name}.live.json").write_text(self._moving[name][0], encoding="utf-8")
         if table is not None:
@@ -132,10 +139,7 @@ class Gallery:
         return np.array_equal(*(Image.open(file).convert("RGB") for file in (picture, drawn)))
 
     def ahead(self, name):
-        """Show the table `name` as published, in a section before the one that makes it.
-
-        A run that files its tables shows its own there, as soon as it does.
-        """
+        """Show the table `name` as published before the section that makes it; a run that files shows its own there."""
         there = self.published(name)
         shown = _by_first(there) if len(there) else Markdown("*A later section makes this table.*")
         self._ahead[name] = display(shown, display_id=True)
@@ -148,7 +152,7 @@ class Gallery:
         """Show the findings as published, at the head of a chapter; a run that files shows its own when it ends."""
         path = self._published / "story.json"
         told = json.loads(path.read_text(encoding="utf-8")) if path.exists() else self._story
-        self._brief = display(Markdown(_listed(told["findings"])), display_id=True)
+        self._brief = display(_listed(told["findings"]), display_id=True)
 
     def finding(self, text, holds=True, shown=""):
         """Show a result in one or two sentences and file it for the head of the chapter, README and site.
@@ -165,7 +169,7 @@ class Gallery:
     def _tell(self):
         if self.output:
             if self._brief is not None:
-                self._brief.update(Markdown(_listed(self._story["findings"])))
+                self._brief.update(_listed(self._story["findings"]))
             story = json.dumps(self._story, indent=1, ensure_ascii=False)
             (self.output / "story.json").write_text(story + "\n", encoding="utf-8")
 
@@ -173,30 +177,6 @@ class Gallery:
         """The table `name` at paper scale: of this run if it files its tables, else as committed."""
         path = self._published / f"{name}.csv"
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
-
-
-def _files(fig, origin=""):
-    """Ending of a file -> the figure in it, with `origin` in its metadata."""
-    # First the PNG, whose hinted letters are wider: in its layout those of the SVG fit, too. It is found only once,
-    # since that takes most of the time.
-    pixels, svg = png(fig, origin), io.BytesIO()
-    fig.set_layout_engine("none")
-    # Neither when nor with which version: the same picture is the same bytes.
-    fig.savefig(svg, format="svg", metadata={"Date": None, "Creator": None, "Description": origin})
-    return {".svg": svg.getvalue(), ".png": pixels}
-
-
-def _write_in_ink(fig):
-    """Darken coloured text that white paper makes pale; what is written in white stands on dark ground."""
-    for text in fig.findobj(mpl.text.Text):
-        if mpl.colors.to_hex(text.get_color()) != "#ffffff":
-            text.set_color(figures.ink(text.get_color()))
-
-
-def _mark(fig, text):
-    """Write a line below a figure, and below the label that its axes share, if they do."""
-    label = fig.get_supxlabel()
-    fig.supxlabel(f"{label}\n{text}" if label else text, fontsize=7.5, color=figures.GREY)
 
 
 def _csv(name, table):
@@ -212,4 +192,4 @@ def _by_first(table):
 
 def _listed(findings):
     """Findings as a list; a hint as long as there are none."""
-    return "\n".join(f"- {text}" for text in findings) or "*No results yet: `make all` fills this in.*"
+    return Markdown("\n".join(f"- {text}" for text in findings) or "*No results yet: `make all` fills this in.*")

@@ -2,11 +2,9 @@
 
     python lib/compendium/inputs.py build/inputs omega_ucb kube ...
 
-Make compares times of files, and a file is newer after a touch, a checkout, or when it is saved unchanged. So make
-depends on the files written here, build/inputs/<profile>/<chapter>: a line for each thing that decides, with a digest
-of what matters in it. They are written only if they change. Comments and docstrings of a module do not matter, nor do a
-notebook's outputs, execution counts and other metadata. In cells, and in the files of claims and parameters, comments
-do matter.
+Make compares times of files, and a file is newer after a touch or a checkout. So make depends on files that are written
+here if they change, build/inputs/<profile>/<chapter>: a line for each thing that decides, with a digest of what matters
+in it. Comments and docstrings of a module do not, nor do outputs; comments in cells, claims and parameters do.
 
 Make calls this script before everything, by its path: it imports nothing but the standard library.
 """
@@ -72,7 +70,7 @@ def main(folder, *chapters):
     """Write the files that are missing or out of date."""
     folder, lock = Path(folder), Path("requirements.lock")
     modules = {path for path in Path("lib").rglob("*.py") if path.parent not in IDLE_FOLDERS} - IDLE
-    library = list(lines(sorted(modules)))
+    library = list(lines(sorted({*modules, *Path("lib/compendium").glob("*.j2")})))
     common = [*library, *lines([lock, *sorted(Path("data").glob("*.csv"))]),
               f"data of ads: {os.environ.get('COSTBANDITS_ADS') or 'in data, if there'}\n"]
     for name in chapters:

@@ -17,11 +17,11 @@ FOLDED = {"hide-input": {"source_hidden": True}, "solution": {"source_hidden": T
 
 def quieten(notebook):
     """Bring the metadata of a notebook (version 4), in place, into the form in which notebooks are committed."""
-    for metadata, kept in ((notebook["metadata"], ()), *((cell["metadata"], KEPT) for cell in notebook["cells"])):
-        for name in [name for name in metadata if name not in kept]:
-            del metadata[name]
+    notebook["metadata"].clear()
     notebook["metadata"].update(deepcopy(METADATA))
     for cell in notebook["cells"]:
+        for name in cell["metadata"].keys() - KEPT:
+            del cell["metadata"][name]
         for tag in cell["metadata"].get("tags", []):
             if tag in FOLDED:
                 cell["metadata"]["jupyter"] = dict(FOLDED[tag])

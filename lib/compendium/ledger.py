@@ -27,6 +27,7 @@ ONLY = "reproduced only under a reading"     # what becomes of a claim, besides 
 KEYS = {"claim", "place", "statistic", "region", "primary"}
 OPTIONAL = {"others", "repairs", "ours", "history", "second_check"}
 CHECKS = ("counterexample", "implementation", "none")
+ROW = ["case", "reading", "estimate", "low", "high", "replications", "verdict", "deep", "note"]     # of a record
 DECISIVE = re.compile(r"about [\d,]+ replications would decide")    # how a note ends where nothing is decided
 
 
@@ -63,13 +64,12 @@ class Claim:
     second_check: tuple[str, str] | None = None
 
     def __post_init__(self):
-        others, repairs = self.others, self.repairs
-        try:
-            low, high = (float(end) if _is_number(end) else np.nan for end in self.region)
-        except (TypeError, ValueError):
-            low, high = np.nan, np.nan
-        require(low <= high, f"region of claim {self.id}", self.region, "must be [low, high], two numbers")
-        object.__setattr__(self, "region", (low, high))
+        ends, others, repairs = self.region, self.others, self.repairs
+        real = isinstance(ends, list | tuple) and all(
+            isinstance(end, numbers.Real) and not isinstance(end, bool) for end in ends)
+        require(real and len(ends) == 2 and ends[0] <= ends[1], f"region of claim {self.id}", ends,
+                "must be [low, high], two numbers")
+        object.__setattr__(self, "region", (float(ends[0]), float(ends[1])))
         require(isinstance(others, dict) and "primary" not in others, f"others of claim {self.id}", others,
                 "must be other readings by their names, none of them 'primary'")
         require(isinstance(repairs, list | tuple) and set(repairs) <= set(others), f"repairs of claim {self.id}",
@@ -89,15 +89,8 @@ class Claim:
         return max((interval.needed(n, end) for end in crossed), default=0.0)
 
 
-def _is_number(thing):
-    return isinstance(thing, numbers.Real) and not isinstance(thing, bool)
-
-
 def load(path: str | os.PathLike) -> dict[str, Claim]:
-    """Claims by their ids, from a YAML file such as claims/kube.yaml.
-
-    ValueError says if a claim lacks an entry, has an unknown one or an impossible region, or is there twice.
-    """
+    """Claims by their ids, from a YAML file such as claims/kube.yaml; ValueError says what is wrong with it."""
     raw = read_yaml(path)
     require(isinstance(raw, dict), str(path), raw, "must be claims by their ids")
     return {id: _claim(id, entry) for id, entry in raw.items()}
@@ -147,8 +140,7 @@ class Ledger:
         number above 0, or if the question is judged already.
         """
         claim, name = self._claim(id, reading), f"claim {id}, {case}"
-        if not isinstance(interval, Interval):
-            interval = Interval(*(interval,) * 3)
+        interval = interval if isinstance(interval, Interval) else Interval(interval, interval, interval)
         ends = (interval.estimate, interval.low, interval.high)
         real = all(np.ndim(end) == 0 and np.asarray(end).dtype.kind in "biuf" and not np.isnan(end) for end in ends)
         require(real, name, interval, "must be numbers, one or a cb.statistics.Interval such as comparison.ratio; what "
@@ -158,7 +150,9 @@ class Ledger:
         replications = count(f"{name}, replications", replications)
         result = claim.verdict(interval)
         if result == UNDECIDED and np.isfinite(more := claim.needed(interval, replications)):
-            note = f"{note}; " * bool(note) + f"about {_rounded(more)} replications would decide"
+            digits = 10 ** max(int(np.log10(more)) - 1, 0)
+            more = int(np.ceil(more / digits) * digits)
+            note = f"{note}; " * bool(note) + f"about {more:,} replications would decide"
         self._add(claim, case, reading, interval, replications, result, note)
         return result
 
@@ -182,11 +176,10 @@ class Ledger:
                 "is judged already; a new Ledger begins anew")
         self._judged[question] = cell, turn
         self._rows[question] = {
-            "id": claim.id, "case": case, "reading": reading,
-            "claim": claim.claim, "place": claim.place, "statistic": claim.statistic,
-            "estimate": interval.estimate, "low": interval.low, "high": interval.high,
-            "region_low": claim.region[0], "region_high": claim.region[1],
-            "replications": replications, "scale": self.scale, "verdict": result, "note": note, "cell": cell}
+            "id": claim.id, "case": case, "reading": reading, "claim": claim.claim, "place": claim.place,
+            "statistic": claim.statistic, "estimate": interval.estimate, "low": interval.low, "high": interval.high,
+            "region_low": claim.region[0], "region_high": claim.region[1], "replications": replications,
+            "scale": self.scale, "verdict": result, "note": note, "cell": cell}
 
     def frame(self) -> pd.DataFrame:
         """All rows, in the order of the claims; ValueError if a claim has none under its primary reading."""
@@ -229,9 +222,9 @@ def summary(rows: pd.DataFrame, claims: dict[str, Claim]) -> pd.DataFrame:
         result = overall(verdicts.values())
         others = {reading: overall((verdicts | dict(zip(part.case, part.verdict, strict=True))).values())
                   for reading, part in group[group.reading != "primary"].groupby("reading", sort=False)}
-        cases = ", ".join(f"{case}: {v}" for case, v in zip(primary.case, primary.verdict, strict=True))
         lines.append({"id": id, "claim": "Ours: " * claims[id].ours + group.claim.iloc[0],
-                      **_words(result, others, claims[id].repairs), "cases": cases})
+                      **_words(result, others, claims[id].repairs),
+                      "cases": ", ".join(f"{case}: {verdict}" for case, verdict in verdicts.items())})
     return pd.DataFrame(lines)
 
 
@@ -251,19 +244,15 @@ def records(rows: pd.DataFrame, claims: dict[str, Claim]) -> list[dict]:
     for id, group in rows[rows.id.isin(claims)].groupby("id", sort=False):
         claim = claims[id]
         check = dict(zip(("kind", "where"), claim.second_check, strict=True)) if claim.second_check else None
+        shown = [{key: _finite(value) if isinstance(value, float) else value for key, value in row.items()}
+                 for row in group[ROW].to_dict("records")]
         made.append({
             "id": id, "notebook": group.notebook.iloc[0], "ours": claim.ours, "claim": claim.claim,
             "place": claim.place, "statistic": claim.statistic, "region": [_finite(end) for end in claim.region],
             "readings": {"primary": claim.primary, **claim.others}, "repairs": list(claim.repairs),
             "history": list(claim.history), "standing": told.standing[id], "words": told.verdict[id],
-            "second_check": check, "rows": [_record(row) for row in group.itertuples()]})
+            "second_check": check, "rows": shown})
     return made
-
-
-def _record(row):
-    return {"case": row.case, "reading": row.reading, "estimate": _finite(row.estimate), "low": _finite(row.low),
-            "high": _finite(row.high), "replications": int(row.replications),
-            "verdict": row.verdict, "deep": row.deep, "note": row.note}
 
 
 def _finite(number):
@@ -272,10 +261,7 @@ def _finite(number):
 
 
 def _words(result, others, repairs):
-    """What becomes of a claim with this primary verdict and these under other readings; in brief and in words.
-
-    The words name each reading with another verdict, whatever the primary one is, and each repair that holds.
-    """
+    """What becomes of a claim in brief, and in words that name each reading with another verdict and what mends it."""
     mended = " / ".join(reading for reading in repairs if others.get(reading) == REPRODUCED)
     others = {reading: other for reading, other in others.items() if reading not in repairs}
     holds = " / ".join(reading for reading, other in others.items() if other == REPRODUCED)
@@ -305,8 +291,3 @@ def _as_written(interval):
     if hasattr(interval, "pairs"):
         ends["pairs"] = {label: (_as_written(each), n) for label, (each, n) in interval.pairs.items()}
     return replace(interval, **ends)
-
-
-def _rounded(n):
-    digits = 10 ** max(int(np.log10(n)) - 1, 0)
-    return f"{int(np.ceil(n / digits) * digits):,}"

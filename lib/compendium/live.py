@@ -36,16 +36,15 @@ def wrapped(text, still):
     """A still image, in HTML or Markdown, that what is `told` moves where there is a screen and JavaScript."""
     picture, data = json.loads(text).values()
     data = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
-    return (f'<div class="live" data-live="{picture}">\n{still}\n'
-            f'<script type="application/json">{data}</script>\n</div>')
+    return f'<div class="live" data-live="{picture}">\n{still}\n<script type="application/json">{data}</script>\n</div>'
 
 
 def alone(text, still):
     """The same with styles and scripts, for a page that has none: a cell of JupyterLab."""
-    parts = (PLACE / f"{name}.js" for name in scripts(json.loads(text)["picture"]))
-    script = "\n".join(part.read_text(encoding="utf-8") for part in parts)
-    return (f"<style>{(PLACE / 'live.css').read_text(encoding='utf-8')}</style>{wrapped(text, still)}"
-            f"<script>{{\n{script}\nrequestAnimationFrame(live.begin);\n}}</script>")
+    files = ["live.css", *(f"{name}.js" for name in scripts(json.loads(text)["picture"]))]
+    css, *parts = [(PLACE / file).read_text(encoding="utf-8") for file in files]
+    script = "\n".join([*parts, "requestAnimationFrame(live.begin);"])
+    return f"<style>{css}</style>{wrapped(text, still)}<script>{{\n{script}\n}}</script>"
 
 
 def looks(labels):
@@ -56,6 +55,10 @@ def looks(labels):
         dashes = "" if isinstance(line, str) else " ".join(f"{1.5 * part:g}" for part in line[1])
         found[label] = [mpl.colors.to_hex(colour), dashes, figures.ink(colour)]
     return found
+
+
+def _inks(*colours, dashes=("", "", "")):
+    return [[colour, dash, figures.ink(colour)] for colour, dash in zip(colours, dashes, strict=True)]
 
 
 def luck(lost, follow):
@@ -73,9 +76,8 @@ def trap():
 
 def fillings():
     """Three kinds of ice of the lesson on KUBE, and budgets up to 60."""
-    inks = [[colour, dash, figures.ink(colour)] for colour, dash in (
-        (figures.BLACK, ""), (figures.ORANGE, "6 3"), (figures.SKY, "2 2"))]
-    return {"values": [0.9, 0.62, 0.3], "costs": [5, 4, 3], "arms": ["W", "M", "L"], "looks": inks,
+    return {"values": [0.9, 0.62, 0.3], "costs": [5, 4, 3], "arms": ["W", "M", "L"],
+            "looks": _inks(figures.BLACK, figures.ORANGE, figures.SKY, dashes=("", "6 3", "2 2")),
             "methods": ["walnut only", "greedy", "best"], "budget": 13, "least": 3, "most": 60,
             "colours": [figures.BLUE, figures.RED, figures.GREEN]}
 
@@ -103,26 +105,14 @@ def own(runs=20):
             "most": 5000, "policies": policies, "looks": looks(policies)}
 
 
-def _inks(*colours):
-    return [[colour, "", figures.ink(colour)] for colour in colours]
-
-
-def final_regrets(replications):
-    """Final regrets of the omega-UCB chapter's three policies on ten Bernoulli arms, by label."""
-    policies = {"ω-UCB 1/4": cb.OmegaUCB(0.25), "ω-UCB 1": cb.OmegaUCB(1.0), "m-UCB": cb.MUCB()}
-    runs = cb.simulate(policies, cb.instances.bernoulli(10),
-                       lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=-1)
-    return dict(zip(policies, cb.regret.budgeted(runs)[:, :, -1], strict=True))
-
-
 def still(lost):
     """The picture `luck` on paper: mean and median of the first runs, 2, 3, and so on."""
-    fig, ax = plt.subplots(figsize=(6.4, 3.4))
-    ends = {}
+    ends, (fig, ax) = {}, plt.subplots(figsize=(6.4, 3.4))
     for label, losses in lost.items():
         n = np.arange(2, losses.size + 1)
-        ends[label] = (losses.cumsum()[1:] / n)[-1]
-        ax.plot(n, losses.cumsum()[1:] / n, **figures.style(label), lw=2)
+        means = losses.cumsum()[1:] / n
+        ends[label] = means[-1]
+        ax.plot(n, means, **figures.style(label), lw=2)
         ax.plot(n, [np.median(losses[:k]) for k in n], **figures.style(label), lw=0.8)
     ax.set(xscale="log", yscale="log", xlabel="runs seen", title="Mean (bold) and median (thin) of the final regret")
     figures.name_lines(ax, ends)
@@ -130,8 +120,11 @@ def still(lost):
 
 
 def main(folder=PLACE.parents[1] / "live", replications=1000):
-    """Play what the front page moves, and write it to this folder."""
-    lost = final_regrets(replications)
+    """Play what the front page moves, policies of the omega-UCB chapter on its Bernoulli arms, and write it here."""
+    policies = {"ω-UCB 1/4": cb.OmegaUCB(0.25), "ω-UCB 1": cb.OmegaUCB(1.0), "m-UCB": cb.MUCB()}
+    runs = cb.simulate(policies, cb.instances.bernoulli(10),
+                       lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=-1)
+    lost = dict(zip(policies, cb.regret.budgeted(runs)[:, :, -1], strict=True))
     with plt.rc_context(figures.STYLE):
         still(lost).savefig(folder / "luck.svg", metadata={"Date": None, "Creator": None})
     (folder / "luck.live.json").write_text(told("luck", luck(lost, "m-UCB")), encoding="utf-8")

@@ -40,20 +40,16 @@ MENDED = (
 
 
 def mathml(tex, display=False):
-    r"""A formula of LaTeX as MathML, in a line of text or displayed.
-
-    ValueError says if a command is unknown or the formula incomplete: nothing is shown as something else.
+    r"""A formula of LaTeX as MathML, in a line of text or displayed; ValueError says if it cannot be read as a whole.
 
     >>> mathml(r"\hat\mu")
     '<math><mover><mi>μ</mi><mo stretchy="false">ˆ</mo></mover></math>'
-    >>> mathml("x", display=True)
-    '<math display="block"><mi>x</mi></math>'
     """
     try:
-        text = LatexToMathML(fancy_error=False).convert_with_local_state(
-            ROWS_APART.sub("", tex.strip()), displaystyle=display)
+        tex = tex.strip()
+        text = LatexToMathML(fancy_error=False).convert_with_local_state(ROWS_APART.sub("", tex), displaystyle=display)
     except LatexError as error:
-        raise ValueError(f"formula = {tex.strip()!r}: {error}") from None
+        raise ValueError(f"formula = {tex!r}: {error}") from None
     for wrong, right in MENDED:
         text = wrong.sub(right, text)
     return text
@@ -61,10 +57,7 @@ def mathml(tex, display=False):
 
 @functools.cache
 def font():
-    """The part of the font that formulas need, as the bytes of a WOFF file.
-
-    It has a name of its own, so that a reader who has the full font installed sees the same.
-    """
+    """The part of the font that formulas need, as the bytes of a WOFF file."""
     from fontTools import subset
     (package,) = importlib.util.find_spec("ziamath").submodule_search_locations
     options = subset.Options(flavor="woff", layout_features=["math", "ssty", "dtls", "flac"], hinting=False,
@@ -75,7 +68,7 @@ def font():
     part.subset(whole)
     for name, value in CONSTANTS.items():
         getattr(whole["MATH"].table.MathConstants, name).Value = value
-    for record in whole["name"].names:
+    for record in whole["name"].names:      # of its own: a reader who has the full font installed sees the same
         if record.nameID in (1, 3, 4, 6, 16):
             record.string = "CompendiumMath" if record.nameID == 6 else "Compendium Math"
     file = io.BytesIO()

@@ -31,13 +31,6 @@ LISTS = {CHAPTERS: ["{name} @ tournament"],
          "ARCHITECTURE.md": ["| `{name}` | the policies of the chapter of that name | @ | `thompson`",
                              "| `bounds/{name}` | the bounds of that paper | @ | `bounds/shared`"]}
 TITLE = "The title of the chapter"
-REMAINS = """Laid out: notebooks/{name}.ipynb, and what belongs to it. Four more places are for you to edit:
-  lib/costbandits/policies/__init__.py      exports the policies; tests/pins.py then pins them
-  lib/costbandits/analysis/figures.py       gives each policy a colour (CASTS)
-  CITATION.cff                              names the paper
-  README.md                                 has a row for it; CHANGELOG.md says that it is new
-Its tests pass as it is. Once `make all` has published its results, `make test` asks for a whole chapter, and says
-what is missing: a text of the other chapters' length, three exercises with solutions, ten questions, colours, pins."""
 
 
 def check(root, name, title):
@@ -54,17 +47,17 @@ def check(root, name, title):
         require(not keyword.iskeyword(taken), "name", name, f"would make a class {taken}, a keyword of Python")
         require(taken not in {*dir(costbandits), *dir(costbandits.policies)}, "name", name,
                 f"is taken: costbandits has {taken}")
-    require(name not in _words(), "name", name, "is a name that the chapter's first code uses, such as log")
+    # A function of the paper's name would stand in the way of what the skeleton's code uses.
+    words = {node.id for source in FILES if source.endswith(".py")
+             for node in ast.walk(ast.parse((HERE / source).read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
+    require(name not in words - {"skeleton"}, "name", name, "is a name that the chapter's first code uses, such as log")
 
 
 def lay_out(scratch, name, title, refresh):
-    """Write the files of a chapter below `scratch`, an empty folder; their paths, relative to it.
-
-    `refresh(folder, name)` executes the notebook of this name below a folder, in place.
-    """
+    """Write the files of a chapter below `scratch`, the notebook executed by `refresh(scratch, name)`; their paths."""
     title = " ".join(title.split())
-    files = {goal.format(name=name): _named(source, name) for source, goal in FILES.items()}
-    files[NOTEBOOK.format(name=name)] = _notebook(_named("notebook.md", name).replace(TITLE, title, 1))
+    files = {goal.format(name=name): named(source, name) for source, goal in FILES.items()}
+    files[NOTEBOOK.format(name=name)] = _notebook(named("notebook.md", name).replace(TITLE, title, 1))
     for file, text in files.items():
         (scratch / file).parent.mkdir(parents=True, exist_ok=True)
         (scratch / file).write_text(text, encoding="utf-8")
@@ -72,19 +65,13 @@ def lay_out(scratch, name, title, refresh):
     return list(files)
 
 
-def _words():
-    """The names that the skeleton's code uses: a function of the paper's name would stand in their way."""
-    nodes = [node for source in FILES if source.endswith(".py")
-             for node in ast.walk(ast.parse((HERE / source).read_text(encoding="utf-8")))]
-    return {node.id for node in nodes if isinstance(node, ast.Name)} - {"skeleton"}
-
-
 def _class(name):
     """The name of the class of a paper's policy."""
     return name.title().replace("_", "")
 
 
-def _named(source, name):
+def named(source, name):
+    """A text of the folder `skeleton` with the name in the place of that word."""
     text = (HERE / source).read_text(encoding="utf-8")
     return text.replace("skeleton", name).replace("Skeleton", _class(name))
 
@@ -95,16 +82,14 @@ def _notebook(text):
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
     cells = []
     for number, part in enumerate(re.split(r"^(```python.*\n(?:.*\n)*?```)\n", text, flags=re.M)):
-        found = re.fullmatch(r'```python ?([\w,-]*)(?:alt="(.*)")?\n((?:.*\n)*)```', part)
-        if found:
+        id = hashlib.sha256(f"{number} {part}".encode()).hexdigest()[:8]
+        if found := re.fullmatch(r'```python ?([\w,-]*)(?:alt="(.*)")?\n((?:.*\n)*)```', part):
             tags, alt, source = found.groups()
             picture = {"alt": alt, "mystnb": {"image": {"alt": alt}}} if alt else {}
             metadata = {"tags": tags.split(",")} if tags else picture
-            cells.append(new_code_cell(source.strip(), metadata=metadata))
+            cells.append(new_code_cell(source.strip(), metadata=metadata, id=id))
         elif part.strip():
-            cells.append(new_markdown_cell(part.strip()))
-        if part.strip():
-            cells[-1].id = hashlib.sha256(f"{number} {part}".encode()).hexdigest()[:8]
+            cells.append(new_markdown_cell(part.strip(), id=id))
     return nbformat.writes(new_notebook(cells=cells)) + "\n"
 
 
@@ -117,19 +102,14 @@ def write(root, scratch, name, title, files):
             os.replace(scratch / file, root / file)
             moved.append(root / file)
         for file, rows in LISTS.items():
-            rows = [row.format(name=name, title=title) for row in rows]
-            publication.replace(root / file, _with_rows(lists[file], rows))
+            lines = lists[file].splitlines()
+            for row, _, place in (row.partition(" @ ") for row in rows):      # before the line that begins so
+                at = next((i for i, line in enumerate(lines) if line.startswith(place)), len(lines))
+                lines.insert(at, row.format(name=name, title=title))
+            publication.replace(root / file, "\n".join(lines) + "\n")
     except BaseException:
         for path in moved:
             path.unlink(missing_ok=True)
         for file, text in lists.items():
             (root / file).write_text(text, encoding="utf-8")
         raise
-
-
-def _with_rows(text, rows):
-    """A list with new rows, each before the line that begins with the text behind its `@`, or else at the end."""
-    lines = text.splitlines()
-    for row, _, place in (row.partition(" @ ") for row in rows):
-        lines.insert(next((i for i, line in enumerate(lines) if line.startswith(place)), len(lines)), row)
-    return "\n".join(lines) + "\n"

@@ -11,26 +11,12 @@ from costbandits.analysis.statistics import Interval
 from costbandits.checks import require
 
 from . import ledger, publication
-from .project import heading, paper_of
+from .project import heading, paper_of, prose
 from .typography import plain, raised, typeset
 
 STANDINGS = (ledger.REPRODUCED, ledger.ONLY, ledger.CONTRADICTED, ledger.UNDECIDED, ledger.UNTESTABLE)
 SHOWN = re.compile(r" \(section ([\d.]+)\)$")     # how Gallery.finding names the section that shows it
 CHOICE = "figures/tournament/choice.csv"     # a question in each row, a kind of problem in each further column
-TERMS = (
-    "- **Problems.** With *random costs* a run ends when its budget is spent (`cb.Budget`); *money* is the same, with "
-    "amounts that are mostly far below the largest possible one. *Known costs* are prices, and the budget may never be "
-    "exceeded (`cb.HardBudget`). An *anytime budget* limits average spending after every round (`cb.AnytimeBudget`). "
-    "With a *cost subsidy* the cheapest arm that is nearly as good as the best is wanted, for a number of rounds "
-    "(`cb.Horizon`).\n"
-    "- **Answers.** The first two lines say for which outcomes and which budget the others hold. *Use* is the policy "
-    "that typically loses least, by the geometric mean over families of instances of its mean regret over that of the "
-    "family's best policy. *How sure* says what the next one loses in comparison, with a 95 % interval. *When it "
-    "hurts* is its worst family, and *safest* the policy whose worst family is least bad.\n"
-    "- **Names.** [The tournament, sections 2 to 6](notebooks/tournament.ipynb), says what each policy does, which are "
-    "ours and what is proved of them; its section 9 says how far each answer depends on single families. A *trap* "
-    "is a pair of arms made so that ω-UCB often settles on the worse one. An *oracle* knows all expectations: it is "
-    "shown in figures, and not counted.")
 
 
 def own(folder, name):
@@ -49,22 +35,16 @@ def story(root, name):
 
 
 def findings(root, names, number=10):
-    """Findings of these chapters, in turn, each in a sentence or two with a link to its section.
-
-    The section is named, too: not every reader of notebooks goes to places in them. A chapter begins with what holds,
-    so one of its first half is followed by one of its second half.
-    """
-    told = {name: _in_turn(story(root, name)[1]) for name in names}
+    """Findings of these chapters, in turn, each in a sentence or two, with its section named and a link to it."""
+    told = {}
+    for name in names:
+        found = story(root, name)[1]
+        half = (len(found) + 1) // 2      # a chapter begins with what holds: one of each half in turn
+        told[name] = list(filter(None, itertools.chain(*itertools.zip_longest(found[:half], found[half:]))))
     turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
     chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
     return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}{_section(text, ', section ')}]"
                      f"(notebooks/{name}.ipynb{_section(text, '#section-')})" for name, text in chosen)
-
-
-def _in_turn(findings):
-    half = (len(findings) + 1) // 2
-    pairs = itertools.zip_longest(findings[:half], findings[half:])
-    return [each for pair in pairs for each in pair if each is not None]
 
 
 def _section(text, before):
@@ -109,8 +89,7 @@ def title(root, name):
 def totals(rows, claims, root, link):
     """How many claims of each paper came out how; the first column leads to `link` of the notebook."""
     rows = rows[[not claims[id].ours for id in rows.id]]
-    lines = [f"| chapter | claims | {' | '.join(STANDINGS)} |", "|---|" + "--:|" * (len(STANDINGS) + 1)]
-    counts = []
+    lines, counts = [_line("chapter", ["claims", *STANDINGS]), "|---|" + "--:|" * (len(STANDINGS) + 1)], []
     for name, part in rows.groupby(rows.notebook.map(paper_of), sort=False):
         standings = ledger.summary(part, claims).standing
         counts.append([len(standings), *(int((standings == each).sum()) for each in STANDINGS)])
@@ -120,30 +99,31 @@ def totals(rows, claims, root, link):
 
 def choices(root):
     """Which policy for which problem, as the tournament has it; "" before it has been played."""
+    table = choice(root)
+    lines = [prose("choices"), _line("", table.columns), "|---|" + "---|" * table.shape[1],
+             *(_line(f"**{plain(question)}**", map("`{}`".format if question == "in code" else plain, row))
+               for question, row in zip(table.index, table.to_numpy(), strict=True))]
+    return "\n".join(lines) * (not table.empty)
+
+
+def choice(root):
+    """The same as a table, empty before it has been played."""
     path = Path(root) / CHOICE
-    if not path.exists():
-        return ""
-    table = pd.read_csv(path, keep_default_na=False).set_index("question")
-    lines = [TERMS, "", _line("", table.columns), "|---|" + "---|" * table.shape[1]]
-    for question, row in zip(table.index, table.to_numpy(), strict=True):
-        lines.append(_line(f"**{plain(question)}**", map("`{}`".format if question == "in code" else plain, row)))
-    return "\n".join(lines)
+    return pd.read_csv(path, keep_default_na=False).set_index("question") if path.exists() else pd.DataFrame()
 
 
 def cover(root, name):
     """A notebook's first figure from the paper, else its first of all: (name, what it says), or None."""
-    figures = story(root, name)[0]
-    return next((pair for pair in figures.items() if pair[0].startswith(("figure", "prices"))),
-                next(iter(figures.items()), None))
+    figures = story(root, name)[0].items()
+    return next((pair for pair in figures if pair[0].startswith(("figure", "prices"))), next(iter(figures), None))
 
 
 def value(row):
     """A row's estimate with its interval, as it is read; "" if it has none."""
-    if row.estimate != row.estimate:
+    if pd.isna(row.estimate):
         return ""
-    if row.low == row.estimate == row.high:
-        return typeset(f"{row.estimate:.3g}")
-    return typeset(str(Interval(row.estimate, row.low, row.high)))
+    exact = row.low == row.estimate == row.high
+    return typeset(f"{row.estimate:.3g}" if exact else str(Interval(row.estimate, row.low, row.high)))
 
 
 def region(low, high):

@@ -43,8 +43,10 @@ def made(root, rows, claims):
 
 def filled(text, root, rows, claims):
     """The text of the paper with what is generated in it: all rows of the ledger, and the claims that were judged."""
+    pulls = pd.read_csv(Path(root) / "figures/audit/exact/blocks_pulled.csv")
+    pulls = pulls[pulls.compared == "every pull"]     # games in which the fast loops were compared with a full scan
     known = {**judged(rows, claims), **measured((Path(root) / BENCHMARKS).read_text(encoding="utf-8")),
-             **compared(pd.read_csv(Path(root) / "figures/audit/exact/blocks_pulled.csv"))}
+             "games": f"{pulls.games.sum():,}", "length": f"{pulls.rounds.min():,}", "differ": str(pulls.differ.sum())}
     unknown = {found[1] for found in NUMBER.finditer(text)} - set(known)
     require(not unknown, f"{PAPER}, numbers", sorted(unknown), f"must be of {', '.join(known)}")
     totals = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", outcome.totals(rows, claims, root, lambda name: name))
@@ -55,13 +57,12 @@ def judged(rows, claims):
     """Numbers of the ledger."""
     ours = {id for id in rows.id.unique() if claims[id].ours}
     papers = ledger.summary(rows[~rows.id.isin(ours)], claims)
-    standing = papers.standing.value_counts()
-    checks = [claims[id].second_check for id in papers.id[papers.standing == ledger.CONTRADICTED]]
-    return {"claims": str(len(papers)), "changed": str(outcome.looked_at(rows, claims)),
-            "questions": str(len(ours)), "rows": str(len(rows)),
-            "reproduced": str(standing.get(ledger.REPRODUCED, 0)),
-            "contradicted": str(standing.get(ledger.CONTRADICTED, 0)),
-            "counterexamples": str(sum(bool(each) and each[0] == "counterexample" for each in checks))}
+    wrong = papers.id[papers.standing == ledger.CONTRADICTED]
+    checks = [(claims[id].second_check or ("none", ""))[0] for id in wrong]
+    counts = {"claims": len(papers), "changed": outcome.looked_at(rows, claims), "questions": len(ours),
+              "rows": len(rows), "reproduced": (papers.standing == ledger.REPRODUCED).sum(),
+              "contradicted": len(wrong), "counterexamples": checks.count("counterexample")}
+    return {name: str(count) for name, count in counts.items()}
 
 
 def measured(text):
@@ -74,23 +75,16 @@ def measured(text):
 
     seconds, rounds, indices, *_ = numbers("omega-UCB 1/4 1e+12")
     scan, lazy = numbers("UCB-BV1 (full scan)"), numbers("UCB-BV1 (lazy)")
-    found = {"rounds": typeset(rounds), "indices": typeset(indices), "seconds": seconds,
-             "thompson": numbers("BTS 1e+12")[0],
+    found = {"rounds": typeset(rounds), "indices": typeset(indices), "seconds": seconds, "scanning": scan[0],
+             "searching": lazy[0], "thompson": numbers("BTS 1e+12")[0],
              "experiment": numbers("synthetic experiment, 9 x 100 x 8 policies")[0],
-             "compiling": numbers("import and a first study, with its compilation")[0],
-             "scanning": scan[0], "searching": lazy[0]}
+             "compiling": numbers("import and a first study, with its compilation")[0]}
     sampling = float(numbers("sampling a pair, Bernoulli")[0])
     for arms in (10, 100):
         (loop, *_, ours), (vectors, *_) = numbers(LOOP.format(arms)), numbers(VECTORS.format(arms))
         found |= {f"ours{arms}": ours, f"drawing{arms}": f"{int(ours) + sampling:.0f}",
                   f"loop{arms}": f"{int(loop):,}", f"vectors{arms}": f"{int(vectors):,}"}
     return found
-
-
-def compared(table):
-    """In how many games every pull of the fast loops was compared with a full scan, and in how many one differed."""
-    pulls = table[table.compared == "every pull"]
-    return {"games": f"{pulls.games.sum():,}", "length": f"{pulls.rounds.min():,}", "differ": str(pulls.differ.sum())}
 
 
 def head(text):
@@ -121,11 +115,10 @@ def build(root, folder):
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
         shutil.copy(root / "paper" / picture, source)
     (source / "paper.md").write_text(re.sub(r"(!\[[^\]]*\]\()[^)]*/", r"\1", page(text)), encoding="utf-8")
-    (source / "conf.py").write_text("".join(f"{key} = {value!r}\n" for key, value in SETTINGS.items()),
-                                  encoding="utf-8")
-    if build_main(["-b", "html", "-W", "--keep-going", "-q", str(source), str(folder)]):
-        return ["Sphinx has warnings"]
-    return check.faults(folder)
+    conf = "".join(f"{key} = {value!r}\n" for key, value in SETTINGS.items())
+    (source / "conf.py").write_text(conf, encoding="utf-8")
+    warned = build_main(["-b", "html", "-W", "--keep-going", "-q", str(source), str(folder)])
+    return ["Sphinx has warnings"] if warned else check.faults(folder)
 
 
 def main(arguments=None):
@@ -135,19 +128,15 @@ def main(arguments=None):
     parser.add_argument("--build", default="build", help="folder for everything that is not committed")
     folder = Path(parser.parse_args(arguments).build) / "paper"
     try:
-        for name, text in made(".", ledger.read(LEDGER), claims_of(".")).items():
-            if Path(name).read_text(encoding="utf-8") != text:
-                publication.replace(name, text)
-                print(f"{name}: written")
+        texts = made(".", ledger.read(LEDGER), claims_of("."))
+        for name in publication.stale(".", texts):
+            publication.replace(name, texts[name])
+            print(f"{name}: written")
         found = build(".", folder)
     except (ValueError, OSError) as error:
         print(f"costbandits: {text_of(error)}", file=sys.stderr)
         return 2
-    for fault in found:
-        print(f"costbandits: {fault}", file=sys.stderr)
-    if not found:
-        print(f"{folder / 'paper.html'}: the report, as one page")
-    return int(bool(found))
+    return check.tell(found, f"{folder / 'paper.html'}: the report, as one page")
 
 
 if __name__ == "__main__":

@@ -45,8 +45,7 @@ class Job:
 def prepare(root, name, profile, build="build"):
     """The `Job` of running notebooks/<name>.ipynb with params/<profile>/<name>.yaml, all of it checked.
 
-    ValueError, OSError or StoreError tell of an unknown notebook, profile or parameter, a value of the wrong type, a
-    missing or altered data file, an output folder that cannot be written, a damaged manifest or store.
+    ValueError, OSError or StoreError tell of what is unknown, missing, altered, damaged, or cannot be written.
     """
     root = Path(root).resolve()
     notebook = read(root, name)
@@ -61,15 +60,14 @@ def prepare(root, name, profile, build="build"):
         _writable(place)
         publication.manifest(place)
     store = (root / build if profile == DEEP else home) / "store.sqlite"
-    places = {"store": str(store)}
     if store.exists():
         Store(store).close()
+    places = {"store": str(store)}
     chosen = {key: value for key, value in {**defaults, **given}.items() if key not in FROM_RUN + WORKERS}
     if "ads_file" in defaults:
         places["ads_file"] = _ads(root) if profile in (PUBLISHED, DEEP) else ""
         chosen["ads_file"] = _digest(places["ads_file"])
-    source = root / "notebooks" / f"{name}.ipynb"
-    claims = claims_file(root, name)
+    source, claims = root / "notebooks" / f"{name}.ipynb", claims_file(root, name)
     # Digests of the code that decides the results; not of prose and outputs, nor of where anything is.
     code = {"notebook": cells.notebook(source), "claims": _digest(root / claims) if claims else ""}
     versions = {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in PACKAGES}}
@@ -85,23 +83,20 @@ def parameters(notebook, name="notebook"):
     require(len(cells) == 1, f"{name}, cells tagged 'parameters'", len(cells), "must be exactly one")
     found = {}
     try:
-        body = ast.parse(cells[0].source).body
-    except SyntaxError as error:
-        raise ValueError(f"{name}, parameters cell: {error.msg}, line {error.lineno}") from None
-    for line in body:
-        try:
+        for line in ast.parse(cells[0].source).body:
             (target,) = line.targets
             found[target.id] = ast.literal_eval(line.value)
-        except (AttributeError, TypeError, ValueError):
-            raise ValueError(f"{name}, parameters cell: {ast.unparse(line)!r} must be `name = literal`") from None
+    except SyntaxError as error:
+        raise ValueError(f"{name}, parameters cell: {error.msg}, line {error.lineno}") from None
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(f"{name}, parameters cell: {ast.unparse(line)!r} must be `name = literal`") from None
     return found
 
 
 def check(root, name, values):
-    """Refuse a value of a notebook's parameters, as a reader has typed them, that cannot be played.
+    """Refuse a value of a notebook's parameters, as a reader has typed them, that is not like the paper profile's.
 
-    Its type, and the range that it suggests, must be those of the value in params/paper/<name>.yaml; without this file
-    all values are allowed. Others than parameters may be among the values.
+    Without params/paper/<name>.yaml all values are allowed. Others than parameters may be among them.
     """
     file = Path(root) / "params" / PUBLISHED / f"{name}.yaml"
     known = (read_yaml(file) or {}) if file.exists() else {}
@@ -125,10 +120,9 @@ def _given(root, name, profile, defaults):
     """The parameters of the profile, each known to the notebook, of its default's type, and such as can be played."""
     profiles = sorted(path.relative_to(root).parts[1] for path in (root / "params").glob(f"*/{name}.yaml"))
     require(profile in profiles, "profile", profile, f"must be one of {profiles} (params/*/{name}.yaml)")
-    file = f"params/{profile}/{name}.yaml"
+    file, allowed = f"params/{profile}/{name}.yaml", sorted(set(defaults) - set(FROM_RUN))
     given = read_yaml(root / file, file) or {}
     require(isinstance(given, dict), file, given, "must map names of parameters to values")
-    allowed = sorted(set(defaults) - set(FROM_RUN))
     for key, value in given.items():
         near = "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(str(key), allowed, 1))
         require(key in allowed, f"{file}, parameter", key, f"must be one of {allowed}{near}")
@@ -157,25 +151,21 @@ def _as_any(value, defaults):
 
 
 def _fits(value, default):
-    """Whether a value from YAML is of the type of the parameter's default, and in the range that it suggests.
-
-    Numbers are finite, positive where the default is, and not negative where it is 0; a list may be empty only if the
-    default is.
-    """
+    """Whether a value from YAML is like the parameter's default: in type, in sign, and not empty unless it is."""
     if isinstance(default, bool | str):
         return isinstance(value, type(default))
     if isinstance(default, numbers.Real):
         return (isinstance(value, int if isinstance(default, int) else numbers.Real) and not isinstance(value, bool)
                 and -math.inf < value < math.inf and (value > 0 or default <= 0) and (value >= 0 or default < 0))
     if isinstance(default, list | tuple):
-        return isinstance(value, list) and (not default or _all_fit(value, default))
+        return isinstance(value, list) and (not default or (bool(value) and _all_fit(value, default)))
     if isinstance(default, dict):
-        return isinstance(value, dict) and (not default or not value or _all_fit(value.values(), default.values()))
+        return isinstance(value, dict) and (not default or _all_fit(value.values(), default.values()))
     return True         # None may become anything
 
 
 def _all_fit(values, defaults):
-    return bool(values) and all(any(_fits(value, default) for default in defaults) for value in values)
+    return all(any(_fits(value, default) for default in defaults) for value in values)
 
 
 def _allowed(value, default):

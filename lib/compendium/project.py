@@ -17,6 +17,11 @@ PUBLISHED = "paper"     # the profile whose figures, tables and ledger are commi
 DEEP = "deep"           # more replications of the same in the same store; its ledger is committed
 
 
+def prose(name):
+    """A text of ours that a generated page begins with."""
+    return (Path(__file__).parent / "prose" / f"{name}.md").read_text(encoding="utf-8")
+
+
 def chapters(root):
     """The names of the notebooks in the order of the book."""
     return (Path(root) / CHAPTERS).read_text(encoding="utf-8").split()
@@ -30,20 +35,12 @@ def notebooks(root):
 
 
 def paper_of(name):
-    """The paper that a notebook is about.
-
-    >>> paper_of("audit/kube"), paper_of("kube")
-    ('kube', 'kube')
-    """
+    """The paper that a notebook is about: that of audit/kube is kube."""
     return name.removeprefix(AUDIT)
 
 
 def up(name):
-    """The way from the folder of a notebook to that of the project.
-
-    >>> up("audit/kube"), up("kube")
-    ('../../', '../')
-    """
+    """The way from the folder of a notebook to that of the project: ../../ for audit/kube."""
     return "../" * (name.count("/") + 1)
 
 
@@ -60,19 +57,15 @@ def claims_file(root, name):
     judge, claims/audit/<paper>.yaml has those of the audit.
     """
     root, paper = Path(root), paper_of(name)
-    file, apart = f"claims/{paper}.yaml", f"claims/{AUDIT}{paper}.yaml"
-    if (root / apart).exists():
-        file = file if name == paper else apart
-    elif name == paper and (root / f"notebooks/{AUDIT}{paper}.ipynb").exists():
+    both = (root / f"claims/{AUDIT}{paper}.yaml").exists()
+    if name == paper and not both and (root / f"notebooks/{AUDIT}{paper}.ipynb").exists():
         return None
+    file = f"claims/{name if both else paper}.yaml"
     return file if (root / file).exists() else None
 
 
 def claims(root, name=None):
-    """The claims of a notebook's paper, or of all; a dict id -> Claim, empty if there are none.
-
-    No two papers have a claim of the same id: links and rows would not tell them apart.
-    """
+    """The claims of a notebook's paper, or of all, as a dict id -> Claim; no two papers have one of the same id."""
     found, owner = {}, {}
     for each in chapters(root) if name is None else [name]:
         file = claims_file(root, each)

@@ -1,14 +1,13 @@
 """Publication: what a run has staged becomes the content of a folder.
 
-Killed at any moment every file is the old or the new one, whole, and the next publication finishes what this one
-began. First everything is written next to its goal under a name that ends in `.part`, a journal last of all: up to
-here, full disks included, nothing that anyone reads has changed. Then the files are renamed into place, the manifest
-last, files that the run no longer makes are removed, and the journal goes.
+Killed at any moment every file is the old or the new one, whole, and the next publication finishes what this one began:
+everything is written next to its goal as `.part`, a journal last; then all is renamed, the manifest last, files that
+the run no longer makes are removed, and the journal goes.
 
 The manifest says of each file what it holds (SHA-256) and which run made it, without dates or places: the same run
-makes the same bytes. Files can be of different runs. A run without the real data makes `<name>_standin.<suffix>`
-where it would have made `<name>.<suffix>`, and makes nothing instead of some other files. So the real files of an older
-run stay where they are, and in the manifest, which names no stand-in: like git, it does not know them.
+makes the same bytes. A run without the real data makes `<name>_standin.<suffix>` where it would have made
+`<name>.<suffix>`, and nothing instead of some other files. So the real files of an older run stay where they are, and
+in the manifest, which names no stand-in: like git, it does not know them.
 """
 
 import contextlib
@@ -33,14 +32,18 @@ class Unfinished(OSError):
 def publish(stage, folder, run, only=("*",)):
     """Make `folder` hold the files of `stage` with names like `only`, and a manifest; which are new or changed.
 
-    `run` says what made them, as JSON: profile, parameters, versions, digests of the code. ValueError says if nothing
-    is staged, or anything but files; OSError if the disk is full or the folder cannot be written, and nothing is
-    overwritten; `Unfinished` if that happens among the renames.
+    `run` says what made them, as JSON. ValueError says if nothing is staged, or anything but files; OSError if the disk
+    is full or the folder cannot be written, and nothing is overwritten; `Unfinished` if that happens among the renames.
     """
     stage, folder = Path(stage), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     complete(folder)
-    staged = {path.name: _sha256(path) for path in _staged(stage, only)}
+    paths = sorted({path for pattern in only for path in stage.glob(pattern) if path.suffix != PART})
+    odd = [path.name for path in paths if not path.is_file() or path.name == MANIFEST]
+    require(not odd, "output", odd, f"may hold plain files only, none of them called {MANIFEST}")
+    require(paths, "output", str(stage),
+            f"holds nothing to publish ({', '.join(only)}): the notebook has filed no such figure or table")
+    staged = {path.name: _sha256(path) for path in paths}
     before = manifest(folder)
     after = _manifest(staged, before, folder, run)
     changed = [name for name in staged if _sha256(folder / name) != staged[name]]
@@ -62,11 +65,19 @@ def publish(stage, folder, run, only=("*",)):
     return changed
 
 
-def replace(path, text):
-    """Write one file as a whole: whatever interrupts it, the file is the old or the new one."""
-    path = Path(path)
-    _part(path).write_text(text, encoding="utf-8")
-    os.replace(_part(path), path)
+def replace(path, text, time=None):
+    """Write one file as a whole, as old as `time` (in nanoseconds): interrupted, it is the old or the new one."""
+    part = _part(Path(path))
+    part.write_text(text, encoding="utf-8")
+    if time is not None:
+        os.utime(part, ns=(time, time))
+    os.replace(part, path)
+
+
+def stale(root, texts):
+    """Which of these files, path -> text, do not have their text."""
+    return [name for name, text in texts.items()
+            if not (path := Path(root) / name).exists() or path.read_text(encoding="utf-8") != text]
 
 
 def complete(folder):
@@ -110,15 +121,6 @@ def audit(folder):
     told = {name: entry["sha256"] for name, entry in manifest(folder)["files"].items()}
     there = {path.name for path in folder.iterdir() if not _is_standin(path.name)} - {MANIFEST}
     return sorted(name for name in there | set(told) if told.get(name) != _sha256(folder / name))
-
-
-def _staged(stage, only):
-    paths = sorted({path for pattern in only for path in stage.glob(pattern) if path.suffix != PART})
-    odd = [path.name for path in paths if not path.is_file() or path.name == MANIFEST]
-    require(not odd, "output", odd, f"may hold plain files only, none of them called {MANIFEST}")
-    require(len(paths) > 0, "output", str(stage), f"holds nothing to publish ({', '.join(only)}): the notebook has "
-                                                  "filed no such figure or table")
-    return paths
 
 
 def _manifest(staged, before, folder, run):

@@ -2,10 +2,9 @@
 
     python -m compendium.report            from the project's folder
 
-The rows that the notebooks have published (figures/<notebook>/ledger.csv) are collected in figures/ledger.csv. Its
-column `deep` has the verdict of more runs on the same question, by the same cell (figures/deep/<notebook>/ledger.csv).
-REPRODUCTION.md has a line for each claim; the README, between two marks, totals, ten findings of the chapters, figures
-(figures/<notebook>/story.json), and which policy for which problem; paper/paper.md, the report for a journal, numbers.
+The rows that the notebooks have published are collected in figures/ledger.csv. REPRODUCTION.md has a line for each
+claim; the README, between two marks, totals, ten findings of the chapters, figures (figures/<notebook>/story.json), and
+which policy for which problem; paper/paper.md, the report for a journal, numbers.
 """
 
 import argparse
@@ -22,7 +21,7 @@ from costbandits.studies.keys import RESULTS
 
 from . import cells, ledger, paper, publication, settings
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
-from .project import DEEP, chapters, claims_file, heading, paper_of
+from .project import DEEP, chapters, claims_file, heading, paper_of, prose
 from .project import claims as claims_of
 from .terminal import text_of
 from .typography import plain
@@ -32,42 +31,13 @@ RECORDS, SCHEMA = "figures/claims.json", "figures/claims.schema.json"
 BEGIN, END = "<!-- results: written by `make all`, not by hand -->", "<!-- end of results -->"
 QUESTION = ["id", "case", "reading", "claim", "place", "statistic", "region_low", "region_high"]
 
-INTRODUCTION = f"""# What holds, and what does not
-
-Each claim of the papers is judged by the interval of a statistic (95 %, corrected where several are compared) and
-by a region of values for which the claim holds. An interval inside the region reproduces the claim, one outside
-contradicts it, one across its border leaves it undecided. Where a paper's words allow several readings, the primary
-one decides; if a claim holds only under another one, its line says so. A claim made for several cases holds if it
-holds in all of them.
-
-This page has a line for each claim; those that hold come first. Questions of our own follow in a table of their own:
-they are judged alike, and count as nobody's claims. Where a case does not hold, the line gives the
-statistic, the region asked for, and the estimate with its interval. All rows, with their numbers, runs, readings and
-the cells that judged them, are on the ledger's page of the reading site (`make site`), as a table in
-[{LEDGER}]({LEDGER}), and with all that is known of each claim in [{RECORDS}]({RECORDS}), after [its schema]({SCHEMA}).
-
-Statistics, regions and readings stand in [{CLAIMS}]({CLAIMS}), written down before the runs that judge them. Three
-exceptions: the claims on cost subsidy were written together with its first full results; those on Budget-UCB and KUBE
-after quick runs had been seen; and what was added or changed after results were seen is told in the claim's `history`,
-for good. That a repair does not count was decided after runs, on 22 November 2026; before, it counted as a reading.
-The questions on policies of our own were written after trial runs. The random streams were changed once, on 23
-November 2026, and with them some verdicts that depend on chance.
-
-A *second check* is what else speaks for a verdict. A *counterexample* is an instance that is worked out without
-playing, in rational numbers where that is possible. An *implementation* is a second program, written separately: for
-experiments, its policies make the same pulls, while the statistic itself is computed once. *None* means that there is
-no second check; the entry says which one is missing. Where the cell is empty none was asked for. A *repair* is a
-changed claim that does hold; it is shown, but the claim does not count as reproduced.
-"""
-
 
 def collect(root):
     """All rows of the ledger, notebooks and claims in their order; and the deep rows that are left out.
 
-    The rows have a column `notebook` before them, and behind them `deep`, the verdict of more runs ("" without), and
-    `second_check`. Left out are deep rows that answer no question of the paper scale, as when a region or the judging
-    cell has changed since. ValueError says if a verdict does not follow from its numbers and its claim, or a claim has
-    none.
+    The rows have a column `notebook` before them, and behind them `deep`, the verdict of more runs on the same question
+    by the same cell ("" without), and `second_check`. Left out are deep rows that answer no question, as when a region
+    has changed since. ValueError says if a verdict does not follow from its numbers and its claim, or a claim has none.
     """
     parts, left_out = [], []
     for name in chapters(root):
@@ -103,40 +73,23 @@ def _compared(paper, folder):
     deep = deep[(deep.verdict != ledger.UNTESTABLE) | deep.note.str.startswith("missing: more runs")]
     # A cell that has changed since may ask something else in the same words.
     asked, answered = (pd.MultiIndex.from_frame(rows[[*QUESTION, "cell"]]) for rows in (paper, deep))
-    found = dict(zip(answered, zip(deep.verdict, deep.replications, deep.note, strict=True), strict=True))
-    more = [found.get(question, ("", 0, "")) for question in asked]
-    rows = paper.assign(deep=[_later(row, *found[:2]) for row, found in zip(paper.itertuples(), more, strict=True)],
-                        note=[_decisive(*notes) for notes in zip(paper.note, (note for *_, note in more), strict=True)])
-    return rows, deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
-
-
-def _later(row, verdict, replications):
-    """The verdict of more runs on a row; "" if it rests on no more than the row itself, and takes nothing back."""
-    withdrawn = verdict == ledger.UNTESTABLE and row.verdict != ledger.UNTESTABLE
-    return verdict if withdrawn or replications > row.replications else ""
-
-
-def _decisive(note, later):
-    """A note, with the number of replications that would decide as more runs tell it, which know it better."""
-    told = ledger.DECISIVE.search(later)
-    return ledger.DECISIVE.sub(told[0], note) if told else note
+    answers, verdicts, notes = dict(zip(answered, deep.itertuples(), strict=True)), [], []
+    for question, row in zip(asked, paper.itertuples(), strict=True):
+        later = answers.get(question)
+        withdrawn = later and later.verdict == ledger.UNTESTABLE != row.verdict
+        verdicts.append(later.verdict if later and (withdrawn or later.replications > row.replications) else "")
+        decisive = later and ledger.DECISIVE.search(later.note)     # more runs know better how many would decide
+        notes.append(ledger.DECISIVE.sub(decisive[0], row.note) if decisive else row.note)
+    return paper.assign(deep=verdicts, note=notes), deep.loc[~answered.isin(asked), QUESTION[:3]].to_numpy().tolist()
 
 
 def faults(rows, claims):
-    """What is wrong with the rows of a ledger: each verdict is worked out again from its numbers and its claim.
-
-    `claims`, a dict id -> Claim, are all that must be judged.
-    """
+    """What is wrong with the rows of a ledger, which must judge all claims: each verdict is worked out again."""
     judged = set(rows.id[rows.reading == "primary"])
     yield from (f"{id}: no row under the primary reading" for id in claims if id not in judged)
-    for row in rows[rows.duplicated(["id", "case", "reading"])].itertuples():
-        yield f"{_name(row)}: two rows"
-    for row in rows.itertuples():
-        yield from (f"{_name(row)}: {fault}" for fault in _faults(row, claims.get(row.id)))
-
-
-def _name(row):
-    return f"{row.id}, {row.case}, {row.reading}"
+    for row, again in zip(rows.itertuples(), rows.duplicated(["id", "case", "reading"]), strict=True):
+        found = [*["two rows"] * again, *_faults(row, claims.get(row.id))]
+        yield from (f"{row.id}, {row.case}, {row.reading}: {fault}" for fault in found)
 
 
 def _faults(row, claim):
@@ -161,24 +114,19 @@ def _faults(row, claim):
 
 def report(rows, claims, root):
     """The text of REPRODUCTION.md: a line for each claim and each question of ours, what holds first."""
-    since = _since(rows, root)
-    parts = [INTRODUCTION, *[since] * bool(since), totals(rows, claims, root, lambda name: f"#{name}"), ""]
+    parts = [prose("reproduction"), *filter(None, [_since(rows, root)]),
+             totals(rows, claims, root, lambda name: f"#{name}"), ""]
     for name, part in rows.groupby(rows.notebook.map(paper_of), sort=False):
         lines = sorted(ledger.summary(part, claims).itertuples(), key=lambda line: STANDINGS.index(line.standing))
-        ours = [line for line in lines if claims[line.id].ours]
         parts += [f'<a id="{name}"></a>\n\n## {heading(root, name)}\n',
                   *(f"[The {'chapter' if each == name else 'audit'}](notebooks/{each}.ipynb) · "
                     f"[the claims in full]({claims_file(root, each)}) · [all rows](figures/{each}/ledger.csv)\n"
-                    for each in part.notebook.unique()),
-                  *_table("what the paper says", [line for line in lines if line not in ours], claims, part),
-                  *_table("a question of ours", ours, claims, part)]
+                    for each in part.notebook.unique())]
+        for told, ours in (("what the paper says", False), ("a question of ours", True)):
+            if asked := [line for line in lines if claims[line.id].ours == ours]:
+                parts += [f"| | {told} | place | verdict | cases | second check |\n|---|---|---|---|---|---|",
+                          *(_told(line, claims[line.id], part[part.id == line.id]) for line in asked), ""]
     return "\n".join(parts)
-
-
-def _table(title, lines, claims, rows):
-    """Claims as a table; nothing without any."""
-    head = f"| | {title} | place | verdict | cases | second check |\n|---|---|---|---|---|---|"
-    return [head, *(_told(line, claims[line.id], rows[rows.id == line.id]) for line in lines), ""] if lines else []
 
 
 def _told(line, claim, rows):
@@ -186,24 +134,13 @@ def _told(line, claim, rows):
     rows, asked = rows[rows.reading == "primary"], ""
     if rows.verdict.isin([ledger.CONTRADICTED, ledger.UNDECIDED]).any():
         asked = f"{claim.statistic} should be in {region(*claim.region)}; "
-    cases = asked + "; ".join(f"{row.case}: {_judged(row)}" for row in rows.itertuples())
-    checked = ""
-    if claim.second_check:
-        kind, where = claim.second_check
-        checked = f"{kind}: " + (plain(where) if kind == "none" else ", ".join(map(_test, where.split(", "))))
-    told = plain(claim.claim), plain(claim.place), plain(line.verdict), plain(cases), checked
+    cases = asked + "; ".join(f"{row.case}: {row.verdict} {value(row) * (row.verdict != ledger.REPRODUCED)}".strip()
+                              for row in rows.itertuples())
+    kind, where = claim.second_check or ("", "")
+    tests = [test.partition("::") for test in where.split(", ")]
+    checked = plain(where) if kind == "none" else ", ".join(f"[{plain(name)}]({path})" for path, _, name in tests)
+    told = [*map(plain, (claim.claim, claim.place, line.verdict, cases)), f"{kind}: {checked}" * bool(kind)]
     return f'| <a id="{claim.id}"></a>{claim.id} | {" | ".join(told)} |'
-
-
-def _judged(row):
-    """A verdict, with the number it comes from unless the claim holds."""
-    return f"{row.verdict} {value(row)}".strip() if row.verdict != ledger.REPRODUCED else row.verdict
-
-
-def _test(where):
-    """A test as a link to its file."""
-    path, _, name = where.partition("::")
-    return f"[{plain(name)}]({path})"
 
 
 def results(rows, claims, root):
@@ -216,15 +153,15 @@ def results(rows, claims, root):
     parts = [f"{rows.id.nunique() - ours} claims of the papers{asked} are judged, case by case and reading by reading. "
              f"{later}{_agreement(rows)}"
              f"[{REPORT}]({REPORT}) has each claim with its verdict, and what speaks for it.\n",
-             totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n",
-             findings(root, names)]
+             totals(rows, claims, root, lambda name: f"{REPORT}#{name}"), "\n### Ten findings\n", findings(root, names)]
     papers = {*names, *map(paper_of, names)}
     for name in [names[0], *(name for name in chapters(root) if name not in papers)][:3]:
         if found := cover(root, name):
             parts.append(f"\n![{plain(found[1])}](figures/{name}/{found[0]}.png)\n*{plain(found[1])}* "
                          f"[{plain(title(root, name))}](notebooks/{name}.ipynb)")
-    table = choices(root)
-    return "\n".join([*parts, *(["\n### Which policy for which problem\n", table] * bool(table)), ""])
+    if table := choices(root):
+        parts += ["\n### Which policy for which problem\n", table]
+    return "\n".join([*parts, ""])
 
 
 def _agreement(rows):
@@ -275,12 +212,6 @@ def made(root):
             **paper.made(root, rows, claims)}, left_out
 
 
-def stale(root, texts):
-    """Which of these files are not what they should be."""
-    return [name for name, text in texts.items()
-            if not (path := Path(root) / name).exists() or path.read_text(encoding="utf-8") != text]
-
-
 def main(arguments=None):
     """The command; its exit status: 0, 2 if the inputs are wrong."""
     settings.begin()
@@ -290,7 +221,7 @@ def main(arguments=None):
         for journal in list(Path("figures").glob(f"**/{publication.JOURNAL}")):
             publication.complete(journal.parent)       # a publication was interrupted there
         texts, left_out = made(".")
-        old = stale(".", texts)
+        old = publication.stale(".", texts)
         for name in old:
             publication.replace(name, texts[name])
     except (ValueError, OSError) as error:

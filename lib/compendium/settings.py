@@ -1,7 +1,7 @@
 """What a user has set for other programs, in a home, a file or the environment, decides nothing here.
 
-Figures, tables, notebooks and ledgers would have other bytes under another matplotlibrc, locale or IPython profile. The
-Makefile does the same for what it starts without this package.
+Figures, tables and notebooks would have other bytes under another matplotlibrc, locale or IPython profile. The Makefile
+does the same for what it starts without this package.
 """
 
 import contextlib

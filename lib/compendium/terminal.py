@@ -38,8 +38,8 @@ class Watcher:
         # The share says nothing of a study that was not announced.
         if share and (done >= total or self.label in self.announced):
             parts.append(f"{math.floor(100 * share)}% of all")
-            left = self.left()
-            parts += [f"about {minutes(left)} left"] if left and share < 1 else []
+            if share < 1 and (left := self.left()):
+                parts.append(f"about {minutes(left)} left")
         return " · ".join(parts)
 
     def running(self):
@@ -49,10 +49,9 @@ class Watcher:
 
     def share(self):
         """Share of the announced work that is done, or None if nothing was announced."""
-        work = sum(self.announced.values())
-        if not work:
-            return None
-        return sum(self.announced.get(label, 0) * done / total for label, (done, total) in self.done.items()) / work
+        if work := sum(self.announced.values()):
+            return sum(self.announced.get(each, 0) * done / total for each, (done, total) in self.done.items()) / work
+        return None
 
     def left(self):
         """Seconds to the end at the speed of the last third of the time, or None before there is a speed.
@@ -104,7 +103,7 @@ class Line:
     def show(self, text, topic=None):
         """Say `text`; where the line cannot be rewritten only when its topic is new or the last one is old."""
         now = time.monotonic()
-        text = f"{self.name} · {self.elapsed()} · {text}"
+        text = f"{self.name} · {minutes(self.seconds())} · {text}"
         if self._rewritten():
             width = shutil.get_terminal_size().columns - 1
             self._put(f"\r{text[:width]}\x1b[K")
@@ -114,16 +113,20 @@ class Line:
                 say(text, self.stream)
 
     def _rewritten(self):
+        """Whether the last line of the terminal is ours: it is free, or we have reserved it."""
         if self._place is None and self.stream.isatty():
             with contextlib.suppress(OSError):
-                self._place = _last_line_of(os.ttyname(self.stream.fileno()))
+                # Opened anew: runs that make has started share the handle of stderr, and a lock on it would be common.
+                handle = os.open(os.ttyname(self.stream.fileno()), os.O_RDONLY | os.O_NOCTTY)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._place = handle
+                except OSError:
+                    os.close(handle)
         return self._place is not None
 
     def seconds(self):
         return time.monotonic() - self.start
-
-    def elapsed(self):
-        return minutes(self.seconds())
 
     def clear(self):
         """Take the line away, and let another run have its place."""
@@ -136,15 +139,3 @@ class Line:
         with contextlib.suppress(OSError):
             self.stream.write(text)
             self.stream.flush()
-
-
-def _last_line_of(terminal):
-    """A handle that reserves the last line of a terminal; OSError if another run has reserved it."""
-    # Opened anew: runs that make has started share the handle of their stderr, and a lock on it would be common.
-    handle = os.open(terminal, os.O_RDONLY | os.O_NOCTTY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle

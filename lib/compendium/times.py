@@ -26,13 +26,7 @@ MACHINE = re.compile(r"([\d.]+) ms.*?(\d+) cores", re.S)
 
 
 class Meter:
-    """CPU-seconds of a process and of all that it has started, by what it was doing; workers that end are kept.
-
-    >>> meter = Meter(os.getpid())
-    >>> meter.look("one study", now=True)
-    >>> sum(meter.spent.values()) > 0
-    True
-    """
+    """CPU-seconds of a process and of all that it has started, by what it was doing; workers that end are kept."""
 
     def __init__(self, pid: int):
         self.spent, self._pid, self._known, self._looked = Counter(), pid, {}, 0.0
@@ -64,18 +58,17 @@ def loop() -> float:
 
 def table(folder: Path, names: list[str]) -> str:
     """The table of these chapters, from what their last runs left in `folder`; OSError if one is missing."""
-    lines = ["# What `make all` costs", "",
+    lines = ["# What `make all` costs\n\n"
              f"Measured from an empty store where the loop of `compendium.times` takes {loop():.1f} ms, with "
-             f"{os.cpu_count()} cores:", "seconds of CPU by chapter and study, and the time that a chapter took.", "",
-             "| chapter | study | CPU-seconds | time |", "|---|---|--:|--:|"]
+             f"{os.cpu_count()} cores:\nseconds of CPU by chapter and study, and the time that a chapter took.\n\n"
+             "| chapter | study | CPU-seconds | time |\n|---|---|--:|--:|"]
     whole, waited = 0.0, 0.0
     for name in names:
         told = json.loads((folder / f"{name}.times.json").read_text(encoding="utf-8"))
-        cpu = sum(told["cpu"].values())
-        whole, waited = whole + cpu, waited + told["seconds"]
-        lines.append(f"| **{name}** | | {cpu:,.0f} | {minutes(told['seconds'])} |")
-        lines += [f"| | {what} | {spent:,.0f} | |" for what, spent in
-                  sorted(told["cpu"].items(), key=lambda item: -item[1]) if spent >= 1]
+        studies = Counter(told["cpu"])
+        whole, waited = whole + studies.total(), waited + told["seconds"]
+        lines.append(f"| **{name}** | | {studies.total():,.0f} | {minutes(told['seconds'])} |")
+        lines += [f"| | {what} | {spent:,.0f} | |" for what, spent in studies.most_common() if spent >= 1]
     return "\n".join([*lines, f"| all | | {whole:,.0f} | {minutes(waited)} |"]) + "\n"
 
 
@@ -89,16 +82,17 @@ def ahead(root: Path, names: list[str]) -> float | None:
                 CHAPTER.findall(text)}
     if not set(names) <= set(measured) or not (machine := MACHINE.search(text)):
         return None
-    there, here = max(int(machine[2]), 2), os.cpu_count() or 1
-    shared = {name: max(cpu - seconds, 0.0) * there / (there - 1) for name, (seconds, cpu) in measured.items()}
-    return loop() / float(machine[1]) * sum(max(measured[name][1] - shared[name], 0.0) + shared[name] / here
-                                            for name in names)
+    there, here, whole = max(int(machine[2]), 2), os.cpu_count() or 1, 0.0
+    for seconds, cpu in map(measured.get, names):
+        shared = max(cpu - seconds, 0.0) * there / (there - 1)
+        whole += max(cpu - shared, 0.0) + shared / here
+    return loop() / float(machine[1]) * whole
 
 
 def due(names: list[str], home: Path, inputs: Path) -> list[str]:
     """Which chapters make still has to play: those without a stamp, or with one that is older than their inputs."""
-    def stale(name):
-        stamp, written = home / f"{name}.done", inputs / name
-        return not stamp.exists() or (written.exists() and written.stat().st_mtime_ns > stamp.stat().st_mtime_ns)
+    def changed(path):
+        return path.stat().st_mtime_ns if path.exists() else 0
 
-    return [name for name in names if stale(name)]
+    return [name for name in names if not (home / f"{name}.done").exists()
+            or changed(inputs / name) > changed(home / f"{name}.done")]

@@ -11,17 +11,17 @@ NAMED = re.compile(rf"(?<![\w.])({'|'.join(GREEK)})(?![A-Za-z0-9])")
 
 def plain(text):
     """A text that Markdown shows as it is, on one line."""
-    return re.sub(r"([\\`*_|$~\[\]])", r"\\\1", escaped(text))
-
-
-def escaped(text):
-    """A text that HTML shows as it is, on one line."""
-    return html.escape(typeset(" ".join(text.split())), quote=False)
+    return re.sub(r"([\\`*_|$~\[\]])", r"\\\1", html.escape(typeset(" ".join(text.split())), quote=False))
 
 
 def typeset(text):
     """Numbers and symbols as they are read: 1,340 for 1.34e+03, 3.6·10⁹ for 3.6e+09, 33 % for 33%, ρ for rho."""
-    numbers = re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-]\d\d)\b", _power, text))
+    def power(found):
+        if 0 <= (exponent := int(found[2])) < 6:
+            return f"{float(found[0]):,.0f}"
+        return f"{found[1]}·10{str(exponent).translate(SUPERSCRIPTS)}"
+
+    numbers = re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-]\d\d)\b", power, text))
     return NAMED.sub(lambda found: GREEK[found[0]], numbers)
 
 
@@ -29,10 +29,3 @@ def raised(text):
     """Powers as HTML raises them: B<sup>2/3</sup> for B^(2/3), 10<sup>10</sup> for 10^10; letters stay."""
     return re.sub(r"\^(?:(-?(?:\d+(?:\.\d+)?|[α-ω]))|\(([^()]+)\))",
                   lambda found: f"<sup>{found[1] or found[2]}</sup>".replace("-", "−"), text)
-
-
-def _power(found):
-    digits, exponent = found[1], int(found[2])
-    if 0 <= exponent < 6:
-        return f"{float(found[0]):,.0f}"
-    return f"{digits}·10{str(exponent).translate(SUPERSCRIPTS)}"

@@ -1,7 +1,7 @@
 """The library's index rules as WebAssembly, for pictures that move: `python -m compendium.wasm` compiles them anew.
 
-Numba's code of a rule, with arguments that are numbers, is given to LLVM once more, for another target. What comes out
-is an object file; it becomes a module when what only a linker needs is dropped and the rule is exported.
+Numba's code of a rule of numbers is given to LLVM once more, for another target. The object file that comes out becomes
+a module when what only a linker needs is dropped and the rule is exported.
 """
 
 import base64
@@ -28,9 +28,9 @@ TARGET = "wasm32-unknown-unknown"
 def of_numbers(rule):
     """An index rule that takes round, pulls, four sums, what it is told and its parameters, all as numbers."""
     P = parameters_of(rule)
-    names = [f"p{i}" for i in range(len(P._fields))]
-    text = (f"lambda {', '.join(['t', 'n', 'reward', 'cost', 'reward_sq', 'cost_sq', 'told', *names])}: "
-            f"rule(int(t), Arm(int(n), reward, cost, reward_sq, cost_sq, told), P({', '.join(names)}))")
+    names = ", ".join(f"p{i}" for i in range(len(P._fields)))
+    text = (f"lambda t, n, reward, cost, reward_sq, cost_sq, told, {names}: "
+            f"rule(int(t), Arm(int(n), reward, cost, reward_sq, cost_sq, told), P({names}))")
     return eval(text, {"rule": rule, "Arm": Arm, "P": P})
 
 
@@ -38,11 +38,6 @@ def moment_imed(n, reward, cost, reward_sq, cost_sq, rho, scale, max_reward):
     """n D + scale log n of moment IMED, for an arm whose reward and cost are independent."""
     arms = Arms((int(n),), (reward,), (cost,), (reward_sq,), (cost_sq,))
     return imed.index(0, rho, arms, False, imed.Tuning(scale, max_reward, imed.INDEPENDENT), (0.0,))
-
-
-def functions():
-    """Name -> a function of numbers, for all that is compiled."""
-    return {name: of_numbers(rule) for name, rule in RULES.items()} | {"MomentIMED": moment_imed}
 
 
 def compiled(function):
@@ -68,23 +63,19 @@ def compiled(function):
 
 def _exported(code):
     """An object file with one function as a module: without sections for a linker, and with an export, `rule`."""
-    found = dict(_sections(code))      # the custom ones, 0, are for a linker
-    found.pop(0, None)
-    imported = found[2].count(b"\x03env") - 1      # but for the memory, these are functions; `rule` comes after them
-    found[7] = b"\x01\x04rule\x00" + bytes([imported])
-    return code[:8] + b"".join(bytes([id]) + _number(len(part)) + part for id, part in sorted(found.items()))
-
-
-def _sections(code):
-    at = 8
+    found, at = {}, 8
     while at < len(code):
         id, size, shift, byte = code[at], 0, 0, 128
         while byte & 128:
             at += 1
             byte = code[at]
             size, shift = size | (byte & 127) << shift, shift + 7
-        yield id, code[at + 1:at + 1 + size]
+        found[id] = code[at + 1:at + 1 + size]
         at += 1 + size
+    found.pop(0, None)      # the custom ones are for a linker
+    imported = found[2].count(b"\x03env") - 1      # but for the memory, these are functions; `rule` comes after them
+    found[7] = b"\x01\x04rule\x00" + bytes([imported])
+    return code[:8] + b"".join(bytes([id]) + _number(len(part)) + part for id, part in sorted(found.items()))
 
 
 def _number(n):
@@ -111,7 +102,8 @@ def _texts(function):
 
 def script():
     """The file that pages load: each module in base64."""
-    codes = {name: base64.b64encode(compiled(function)).decode() for name, function in functions().items()}
+    functions = {name: of_numbers(rule) for name, rule in RULES.items()} | {"MomentIMED": moment_imed}
+    codes = {name: base64.b64encode(compiled(function)).decode() for name, function in functions.items()}
     return (f"// The library's own rules, compiled by `python -m compendium.wasm` from sources {sources()}.\n"
             f"live.rules = {json.dumps(codes, indent=1)};\n")
 

@@ -17,19 +17,13 @@ import yaml
 from costbandits.checks import require
 
 TAG = "tag:yaml.org,2002:"
-# Section 10.3.2 of the specification: what a plain scalar is; everything else is a text.
-CORE = {"null": r"null|Null|NULL|~|", "bool": r"true|True|TRUE|false|False|FALSE",
-        "int": r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+",
-        "float": r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
-                 r"|[-+]?(?:\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN"}
-
-
-def _whole(text):
-    return int(text[2:], {"0o": 8, "0x": 16}[text[:2]]) if text[:2] in ("0o", "0x") else int(text)
-
-
-VALUE = {"null": lambda text: None, "bool": lambda text: text.lower() == "true", "int": _whole,
-         "float": lambda text: float(re.sub(r"\.(?=[in])", "", text.lower()))}
+# Section 10.3.2 of the specification: what a plain scalar is, and its value; everything else is a text.
+CORE = {"null": (r"null|Null|NULL|~|", lambda text: None),
+        "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
+        "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+",
+                lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10)),
+        "float": (r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?(?:\.inf|\.Inf|\.INF)"
+                  r"|\.nan|\.NaN|\.NAN", lambda text: float(re.sub(r"\.(?=[in])", "", text.lower())))}
 
 
 class _Loader(yaml.SafeLoader):
@@ -41,9 +35,9 @@ class _Loader(yaml.SafeLoader):
 
     def construct_core(self, node):
         kind, text = node.tag.removeprefix(TAG), self.construct_scalar(node)
-        where = f"line {node.start_mark.line + 1}, {kind}"
-        require(re.fullmatch(CORE[kind], text), where, text, "is none in YAML 1.2")     # behind a tag like !!int
-        return VALUE[kind](text)
+        (pattern, value), where = CORE[kind], f"line {node.start_mark.line + 1}, {kind}"
+        require(re.fullmatch(pattern, text), where, text, "is none in YAML 1.2")     # behind a tag like !!int
+        return value(text)
 
     def construct_mapping(self, node, deep=False):
         keys = set()
@@ -55,18 +49,13 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-for _kind, _pattern in CORE.items():
+for _kind, (_pattern, _) in CORE.items():
     _Loader.add_implicit_resolver(TAG + _kind, re.compile(rf"(?:{_pattern})\Z"), None)
     _Loader.add_constructor(TAG + _kind, _Loader.construct_core)
 
 
 def parse(text: str, name: str = "YAML") -> object:
-    """What a text of YAML says; ValueError, with its `name`, if it is no YAML or has a key twice.
-
-    >>> parse("seed: 1\\nseed: 2", "params/paper/kube.yaml")
-    Traceback (most recent call last):
-    ValueError: params/paper/kube.yaml, line 2, key = 'seed': is there twice
-    """
+    """What a text of YAML says; ValueError, with its `name`, if it is no YAML or has a key twice."""
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:

@@ -167,7 +167,7 @@ def works_again(project, changed):
     ("lib/compendium/page.py", [ONE, TWO]), ("lib/compendium/paper.py", []), ("benchmarks/BENCHMARKS.txt", []),
     ("paper/paper.md", []), ("REPRODUCTION.md", []), ("lib/compendium/outcome.py", []),
     ("lib/compendium/report.py", []), ("notebooks/chapters.txt", []), ("lib/compendium/lab.py", None),
-    ("lib/compendium/site/pages.py", None),
+    ("lib/compendium/site/pages.py", None), ("lib/compendium/prose/choices.md", []),
     ("params/quick/one.yaml", None), ("params/deep/two.yaml", None), ("tests/reference.py", None)])
 def test_what_all_depends_on(project, name, again):
     found = works_again(project, lambda project: change(project / name))
@@ -287,6 +287,7 @@ PROFILES = {"one": ("quick", "paper"), "two": ("quick", "paper", "deep"), "audit
 ALL = {f"{profile}/{name}" for name, profiles in PROFILES.items() for profile in profiles}
 ONES, ITS_AUDIT = {"quick/one", "paper/one"}, {"quick/audit/one", "paper/audit/one"}
 DECIDES = {"lib/costbandits/a.py": ALL, "lib/costbandits/theory/a.py": ALL, "lib/compendium/page.py": ALL,
+           "lib/compendium/page.html.j2": ALL,
            **{f"lib/costbandits/{room}/b.py": ALL | {inputs.TEST} for room in (
                "environments", "engine", "policies", "studies")},
            "requirements.lock": ALL | {inputs.TEST}, "data/a.csv": ALL, "data/a.txt": set(),

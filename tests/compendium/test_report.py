@@ -571,7 +571,7 @@ def test_committed_files_are_from_the_code_of_the_committed_notebook(manifest):
 
 @pytest.mark.slow
 def test_the_readme_and_the_report_are_up_to_date():
-    assert made_book.stale(ROOT, made_book.made(ROOT)[0]) == [], "`make all` mends it"
+    assert publication.stale(ROOT, made_book.made(ROOT)[0]) == [], "`make all` mends it"
     assert (ROOT / "REPRODUCTION.md").stat().st_size < 1_000_000
 
 

@@ -29,11 +29,7 @@ def main(arguments=None):
         shutil.rmtree(build / "site-doctrees", ignore_errors=True)      # else the next build would not warn again
         return 1
     found = check.faults(site)
-    for fault in found:
-        print(f"costbandits: {fault}", file=sys.stderr)
-    if not found:
-        print(f"{site / 'index.html'}: the reading site, built in {time.monotonic() - began:.0f} s")
-    return int(bool(found))
+    return check.tell(found, f"{site / 'index.html'}: the reading site, built in {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -21,18 +21,15 @@ def pages():
         thing = getattr(costbandits, name)
         module = isinstance(thing, ModuleType)
         found[(thing.__name__ if module else thing.__module__).split(".")[1]][module].append((name, thing))
-    book = f"# compendium: how chapters judge\n{_module('compendium.ledger', ledger)}"
-    return {"api/compendium.md": book, **{f"api/{room}.md": _page(room, *parts) for room, parts in found.items()}}
-
-
-def _page(room, names, packages):
-    told = "\n".join(_entry("costbandits", name, thing) for name, thing in names)
-    for name, module in packages:
-        told += _module(f"cb.{name}", module)
-    modules = _modules(importlib.import_module(f"costbandits.{room}"))
-    table = "\n".join(f"| `{name}` | {line} |" for name, line in modules)
-    return (f"# {room}: {ROOMS[room]}\n\n| module | what is in it |\n|---|---|\n{table}\n\n"
-            f"```{{eval-rst}}\n.. currentmodule:: costbandits\n```\n\n{told}")
+    made = {"api/compendium.md": f"# compendium: how chapters judge\n{_module('compendium.ledger', ledger)}"}
+    for room, (names, packages) in found.items():
+        told = "\n".join(_entry("costbandits", name, thing) for name, thing in names)
+        told += "".join(_module(f"cb.{name}", module) for name, module in packages)
+        modules = _modules(importlib.import_module(f"costbandits.{room}"))
+        table = "\n".join(f"| `{name}` | {line} |" for name, line in modules)
+        made[f"api/{room}.md"] = (f"# {room}: {ROOMS[room]}\n\n| module | what is in it |\n|---|---|\n{table}\n\n"
+                                  f"```{{eval-rst}}\n.. currentmodule:: costbandits\n```\n\n{told}")
+    return made
 
 
 def _summary(module):

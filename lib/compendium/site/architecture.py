@@ -29,37 +29,29 @@ def picture(mermaid):
         levels[name] = max((levels[lower] + 1 for lower in below[name]), default=0)
         reached[name] = {*below[name]}.union(*(reached[lower] for lower in below[name]))
     places = _places(levels)
-    top = max(levels.values())
-    lines = [_arrow(places[upper], places[lower], top) for upper in below for lower in below[upper]
-             if not any(lower in reached[other] for other in below[upper])]
-    boxes = [_box(name, place, top, name in inside) for name, place in places.items()]
-    width, height = max(x for x, _ in places.values()) + WIDTH // 2 + 8, top * UP + HEIGHT + 24
+    lines = []
+    for upper, on in below.items():
+        for lower in on:
+            if not any(lower in reached[other] for other in on):
+                (x, y), (u, v) = places[upper], places[lower]
+                curve = f"M{x:.0f} {y + HEIGHT}C{x:.0f} {y + HEIGHT + 24} {u:.0f} {v - 28} {u:.0f} {v - 2}"
+                lines.append(f'<path class="arrow" d="{curve}" marker-end="url(#tip)"/>')
+    for name, (x, y) in places.items():
+        lines.append(f'<g class="{"room" if name in inside else "package"}"><rect x="{x - WIDTH / 2:.0f}" y="{y}" '
+                     f'width="{WIDTH}" height="{HEIGHT}" rx="5"/>'
+                     f'<text x="{x:.0f}" y="{y + 22}">{escape(name)}</text></g>')
+    width, height = max(x for x, _ in places.values()) + WIDTH // 2 + 8, max(levels.values()) * UP + HEIGHT + 24
     told = escape("; ".join(f"{name} imports {', '.join(sorted(on))}" for name, on in below.items() if on))
-    return (f'<svg class="rooms" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            f'role="img" aria-label="{told}">'
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-            f'orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>{"".join(lines + boxes)}</svg>')
+    return (f'<svg class="rooms" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+            f'aria-label="{told}"><defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+            f'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>{"".join(lines)}</svg>')
 
 
 def _places(levels):
-    """The middle of each box: (across, level), which is how many boxes stand below it, one upon the other."""
+    """Where each box stands, (middle, top): a level is how many boxes stand below it, one upon the other."""
     rows = {}
     for name, level in levels.items():
         rows.setdefault(level, []).append(name)
-    widest = max(map(len, rows.values()))
-    return {name: ((widest - len(row)) * ACROSS / 2 + k * ACROSS + WIDTH / 2 + 8, level)
+    widest, top = max(map(len, rows.values())), max(rows)
+    return {name: ((widest - len(row)) * ACROSS / 2 + k * ACROSS + WIDTH / 2 + 8, (top - level) * UP + 12)
             for level, row in rows.items() for k, name in enumerate(row)}
-
-
-def _arrow(upper, lower, top):
-    (x, a), (u, b) = upper, lower
-    y, v = (top - a) * UP + HEIGHT + 12, (top - b) * UP + 10
-    curve = f"M{x:.0f} {y}C{x:.0f} {y + 24} {u:.0f} {v - 26} {u:.0f} {v}"
-    return f'<path class="arrow" d="{curve}" marker-end="url(#tip)"/>'
-
-
-def _box(name, place, top, inside):
-    x, level = place
-    y = (top - level) * UP + 12
-    return (f'<g class="{"room" if inside else "package"}"><rect x="{x - WIDTH / 2:.0f}" y="{y}" width="{WIDTH}" '
-            f'height="{HEIGHT}" rx="5"/><text x="{x:.0f}" y="{y + 22}">{escape(name)}</text></g>')

@@ -7,35 +7,26 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from .. import cells as code
 from .. import live, publication, sections
-from ..cells import cells as cells_of
-from ..cells import filed as filed_by
-from ..cells import folded
 from ..project import PUBLISHED, paper_of, up
 from ..typography import plain, raised
 
 # JupyterLab takes a displayed formula in the middle of a paragraph; MyST wants a paragraph of its own.
 DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
-
 # Of what cells print, only the library's code has lines like this; extension.py knows how to show it.
 CODE = re.compile(r"^ {4,}\S.*[=:(]", re.MULTILINE)
-
 # A numbered caption, which stands below its picture.
 CAPTION = re.compile(r"\*\*Figure \d.*?(?=\n\n|\Z)\s*", re.DOTALL)
-
 # What MyST is to read inside of a `details` stands between blank lines.
 OPENED, FOLDED = re.compile(r"(</summary>)\s*"), re.compile(r"\s*(</details>)")
 
 
 def chapter(root, name, build, links):
-    """The notebook of a chapter as the site shows it, as JSON.
-
-    Each figure stands once, as the published SVG with its data; code is folded; cells can be linked to.
-    """
+    """The notebook of a chapter as the site shows it, as JSON: each figure once, with its data, and code folded."""
     path = Path(root) / "notebooks" / f"{name}.ipynb"
     notebook = json.loads(path.read_text(encoding="utf-8"))
     outputs = executed(path, Path(build) / f"{name}.ipynb")
-    cells = []
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     known = sections.numbers(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
@@ -48,7 +39,7 @@ def chapter(root, name, build, links):
         text = sections.to_claims(sections.linked(text, known), pages)
         return DISPLAYED.sub(r"\1\n\1\2\n\1", links.rewritten(text, f"notebooks/{name}.ipynb"))
 
-    picture = None      # above, without a caption so far
+    cells, picture = [], None      # the picture above, without a caption so far
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"] = (outputs or {}).get(cell["id"], cell["outputs"])
@@ -60,7 +51,8 @@ def chapter(root, name, build, links):
             text = prose(cell["source"])
             if picture and (caption := CAPTION.match(text)):
                 text = text[caption.end():]
-                picture["source"] = _captioned(picture["source"], caption[0].strip())
+                picture["source"] = (f'<figure class="captioned">\n\n{picture["source"]}\n<figcaption>\n\n'
+                                     f"{caption[0].strip()}\n\n</figcaption>\n</figure>\n")
             picture = None
             cells += [{**cell, "source": text}] * bool(text)
     cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
@@ -71,8 +63,8 @@ def executed(path, made):
     """Outputs of the cells of an executed notebook by their ids; None if it is not there or has other code."""
     if not made.exists():
         return None
-    found = {cell["id"]: cell for cell in cells_of(made)}
-    same = all(cell["id"] in found and found[cell["id"]]["source"] == cell["source"] for cell in cells_of(path))
+    found = {cell["id"]: cell for cell in code.cells(made)}
+    same = all(cell["id"] in found and found[cell["id"]]["source"] == cell["source"] for cell in code.cells(path))
     return {id: cell["outputs"] for id, cell in found.items()} if same else None
 
 
@@ -89,7 +81,7 @@ def _code(root, name, cell):
     metadata = cell["metadata"]
     metadata["cell-id"] = cell["id"]
     tags = {*metadata.get("tags", [])}
-    prompt = folded(tags) or "code"
+    prompt = code.folded(tags) or "code"
     printed = any(CODE.search("".join(output.get("text", ""))) for output in cell["outputs"])
     if "hide-input" in tags and not cell["outputs"]:
         tags.add("plumbing")      # nothing to see, unless all code is shown
@@ -103,16 +95,12 @@ def _code(root, name, cell):
             output["data"]["text/html"] = _readable("".join(output["data"]["text/html"]))
     rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
     drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
-    filed = [figure for figure in filed_by(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
-    if filed:
-        cell["outputs"] = rest
-    figures = "\n\n".join(_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
-    return [cell, _cell(figures, cell["id"])] if figures else [cell]
-
-
-def _captioned(pictures, caption):
-    """Pictures with their caption, as one figure; links to data and cell come last."""
-    return f'<figure class="captioned">\n\n{pictures}\n<figcaption>\n\n{caption}\n\n</figcaption>\n</figure>\n'
+    filed = [figure for figure in code.filed(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
+    if not filed:
+        return [cell]
+    cell["outputs"] = rest
+    figures = (_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
+    return [cell, _cell("\n\n".join(figures), cell["id"])]
 
 
 def _readable(table):
@@ -124,13 +112,12 @@ def _readable(table):
 def _figure(root, name, figure, alt, cell):
     """A published figure as SVG, with links to its data and to its cell."""
     place = f"{up(name)}figures/{name}/{figure}"
-    more = [f"[its data (CSV)]({place}.csv)"] * _file(root, name, figure, "csv").exists()
-    more.append(f"[its cell](#cell-id={cell})")
+    data = f"[its data (CSV)]({place}.csv) · " * _file(root, name, figure, "csv").exists()
     image, moving = f"\n{still(root, name, figure, alt, place)}\n", _file(root, name, figure, "live.json")
     if moving.exists():
         image = live.wrapped(moving.read_text(encoding="utf-8"), image)
     return (f'<a id="figure-{figure}"></a>\n\n{image.strip()}\n\n'
-            f":::{{container}} figure-links\n{' · '.join(more)}\n:::\n")
+            f":::{{container}} figure-links\n{data}[its cell](#cell-id={cell})\n:::\n")
 
 
 def still(root, name, figure, alt, place):
@@ -143,10 +130,7 @@ def still(root, name, figure, alt, place):
 
 
 def panels(png):
-    """Where a picture falls into columns of panels: shares of its width at which nothing is drawn from top to bottom.
-
-    A phone shows them one below the other.
-    """
+    """Where a picture falls into columns of panels, as shares of its width: a phone shows them one below the other."""
     blank = (np.asarray(Image.open(png).convert("L")) > 250).all(axis=0)
     ends = np.flatnonzero(np.diff(blank, prepend=False, append=False)).reshape(-1, 2) / blank.size
     cuts = [0.0]
@@ -166,19 +150,18 @@ def _cell(text, id):
 
 def _about(root, name, full):
     """Which runs stand behind the page, and how to go on from reading to playing."""
-    runs = publication.manifest(Path(root) / "figures" / name)["runs"].values()
-    run = next((run for run in runs if run["profile"] == PUBLISHED), None)
-    parts = []
-    if run:
-        versions = ", ".join(f"{package} {version}" for package, version in run["versions"].items()
-                             if package in ("python", "numpy", "numba"))
-        numbers = ", ".join(f"{key} = {value:,{'g' * isinstance(value, float)}}" for key, value in
-                            run["parameters"].items() if isinstance(value, int | float))
-        parts.append(f"Figures, tables and verdicts are those of the full run ({numbers}; {versions}).")
-    parts.append("So are, on this page, the outputs of checks; those of the committed notebook are from few runs."
-                 if full else "Checks of the mathematics were executed with few runs.")
+    parts = [":::{container} about-page\n"]
+    for run in publication.manifest(Path(root) / "figures" / name)["runs"].values():
+        if run["profile"] == PUBLISHED and len(parts) == 1:
+            versions = ", ".join(f"{package} {version}" for package, version in run["versions"].items()
+                                 if package in ("python", "numpy", "numba"))
+            numbers = ", ".join(f"{key} = {value:,{'g' * isinstance(value, float)}}" for key, value in
+                                run["parameters"].items() if isinstance(value, int | float))
+            parts.append(f"Figures, tables and verdicts are those of the full run ({numbers}; {versions}). ")
+    parts.append("So are, on this page, the outputs of checks; those of the committed notebook are from few runs. "
+                 if full else "Checks of the mathematics were executed with few runs. ")
     parts.append(f"To play with it, run `make lab` and open `notebooks/{name}.ipynb`, or take "
-                 f"{{download}}`the notebook <{up(name)}downloads/{name}.ipynb>`.")
-    return ":::{container} about-page\n" + " ".join(parts) + "\n:::"
+                 f"{{download}}`the notebook <{up(name)}downloads/{name}.ipynb>`.\n:::")
+    return "".join(parts)
 
 

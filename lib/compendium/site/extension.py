@@ -28,9 +28,7 @@ def anchors(app, doctree):
     """Note the places of a page that links may name: `<a id=...>`, and cells under JupyterLab's names."""
     if app.env.docname.startswith("notebooks/"):      # it shows meanings of the glossary
         app.env.note_dependency(str(Path(app.srcdir) / f"{GLOSSARY}.md"))
-    found = set()
-    for node in doctree.findall(nodes.raw):
-        found.update(ANCHOR.findall(node.astext()))
+    found = {place for node in doctree.findall(nodes.raw) for place in ANCHOR.findall(node.astext())}
     for node in doctree.findall(nodes.container):
         if node.get("nb_element") == "cell_code" and "cell-id" in node["cell_metadata"]:
             name = f"cell-id={node['cell_metadata']['cell-id']}"
@@ -66,14 +64,20 @@ class Terms(SphinxPostTransform):
     def run(self, **kwargs):
         if not self.env.docname.startswith("notebooks/"):
             return
-        terms = meanings(Path(self.env.srcdir) / f"{GLOSSARY}.md")
-        pattern = re.compile(rf"\b({'|'.join(sorted(map(re.escape, terms), key=len, reverse=True))})(s?)\b", re.I)
+        glossary = (Path(self.env.srcdir) / f"{GLOSSARY}.md").read_text(encoding="utf-8")
+        meanings = {term.lower(): (term, re.sub(r"[*`$\\]", "", " ".join(meaning.split())))
+                    for term, meaning in TERM.findall(glossary)}
+        pattern = re.compile(rf"\b({'|'.join(sorted(map(re.escape, meanings), key=len, reverse=True))})(s?)\b", re.I)
         for paragraph in self.document.findall(nodes.paragraph):
             for text in [node for node in paragraph.findall(nodes.Text) if not self._inside(node)]:
                 parts, end = [], 0
                 for found in pattern.finditer(text):
-                    if found[1].lower() in terms:
-                        parts += [nodes.Text(text[end:found.start()]), self._link(found, *terms.pop(found[1].lower()))]
+                    if found[1].lower() in meanings:
+                        term, meaning = meanings.pop(found[1].lower())
+                        link = make_refnode(self.app.builder, self.env.docname, GLOSSARY,
+                                            "term-" + re.sub(r"\W+", "-", term), nodes.Text(found[0]), meaning)
+                        link["classes"].append("term")
+                        parts += [nodes.Text(text[end:found.start()]), link]
                         end = found.end()
                 if parts:
                     text.parent.replace(text, [*parts, nodes.Text(text[end:])])
@@ -83,12 +87,6 @@ class Terms(SphinxPostTransform):
             if isinstance(node, self.skipped):
                 return True
         return isinstance(node.parent, nodes.entry | nodes.caption)
-
-    def _link(self, found, term, meaning):
-        place = "term-" + re.sub(r"\W+", "-", term)
-        link = make_refnode(self.app.builder, self.env.docname, GLOSSARY, place, nodes.Text(found[0]), meaning)
-        link["classes"].append("term")
-        return link
 
 
 class Punctuation(SphinxPostTransform):
@@ -103,12 +101,6 @@ class Punctuation(SphinxPostTransform):
             if isinstance(after, nodes.Text) and (mark := CLOSING.match(after)):
                 parent[place:place + 2] = [nodes.inline("", "", formula, nodes.Text(mark[0]), classes=["kept"]),
                                            nodes.Text(after[mark.end():])]
-
-
-def meanings(path):
-    """Term in small letters -> the term and its meaning, from the glossary's page."""
-    return {term.lower(): (term, re.sub(r"[*`$\\]", "", " ".join(meaning.split())))
-            for term, meaning in TERM.findall(path.read_text(encoding="utf-8"))}
 
 
 class Printed(PythonLexer):
@@ -129,23 +121,19 @@ def _sentence(line):
         return False
     try:
         compile_command(line)
+        return False
     except SyntaxError:
         return True
-    return False
 
 
 def readable(app, what, name, thing, options, lines):
     """Escape what reStructuredText would read as markup: a docstring is plain text, with code in backticks."""
     parts = EXAMPLE.split("\n".join(lines))
-    parts[::2] = [_literal(re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``\\ ", part)) for part in parts[::2]]
+    for k in range(0, len(parts), 2):
+        words = re.split(r"(``.*?``)", re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``\\ ", parts[k]), flags=re.DOTALL)
+        words[::2] = [re.sub(r"([|*`]|(?<=\w)_(?!\w))", r"\\\1", part) for part in words[::2]]
+        parts[k] = "".join(words)
     lines[:] = "".join(parts).split("\n")
-
-
-def _literal(text):
-    """A text in which no sign outside of code has a meaning."""
-    parts = re.split(r"(``.*?``)", text, flags=re.DOTALL)
-    parts[::2] = [re.sub(r"([|*`]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
-    return "".join(parts)
 
 
 def inline(self, node):

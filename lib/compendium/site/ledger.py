@@ -7,11 +7,9 @@ from pathlib import Path
 
 from .. import cells, ledger
 from ..outcome import place, region, title, value
-from ..project import chapters, claims_file, paper_of
+from ..project import chapters, claims_file, paper_of, prose
 from ..typography import plain, raised, typeset
 
-COLUMNS = ("paper", "claim", "verdict", "what it says", "case", "reading", "value [interval]", "holds in", "runs",
-           "more runs", "shown in", "note")
 NONE_YET = "none yet"
 
 
@@ -42,7 +40,7 @@ class Book:
         """The name of the published figure that a row's place names; None if there is none."""
         found = re.search(r"Fig(?:ure|\.) ?(\d)", row.place)
         name = f"figure_{found[1]}" if found else ""
-        return name if name and (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
+        return name if (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
 
 
 def second_check(claim):
@@ -50,68 +48,33 @@ def second_check(claim):
     if claim.second_check is None:
         return NONE_YET
     kind, where = claim.second_check
-    names = ", ".join(_test(test) if "::" in test else plain(test) for test in where.split(", "))
-    return f"{NONE_YET}: {names}" if kind == "none" else f"{kind}: {names}"
-
-
-def _test(where):
-    """A test by its name and file."""
-    file, _, name = where.partition("::")
-    return f"`{name}` in {plain(Path(file).name)}"
+    named = (test.rpartition("::") for test in where.split(", "))
+    names = ", ".join(f"`{name}` in {plain(Path(file).name)}" if file else plain(name) for file, _, name in named)
+    return f"{NONE_YET if kind == 'none' else kind}: {names}"
 
 
 def page(book):
     """The page of all rows: a table that is whole without a script, which `ledger.js` filters and sorts."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
-    body = "\n".join(_line(book, row) for row in book.rows.itertuples())
-    return raised(f"""---
-html_theme.sidebar_secondary.remove: true
----
-# The ledger: every row
-
-Each row judges one case of one claim under one reading: the interval of a statistic is compared with the region in
-which the claim holds. [How a claim is judged](results.md#how-a-claim-is-judged) says what the words mean. Filters and
-order are kept in the address, so that a view can be linked to. A click on a column's name sorts; words in quotes are
-looked for as they stand, "Theorem 4", say. What a row's value is stands under its claim, where a claim's own verdict
-stands, too: it takes all cases together. The same rows as a file: [figures/ledger.csv](figures/ledger.csv).
-
-```{{raw}} html
-<form class="ledger-filter" role="search" aria-label="filter the rows"></form>
-<p class="ledger-count" role="status"></p>
-<div class="scroll" tabindex="0" role="region" aria-label="rows of the ledger">
-<table class="ledger table"><caption class="visually-hidden">Every row of the ledger</caption>
-<thead><tr>{head}</tr></thead><tbody>
-{body}
-</tbody></table></div>
-<script src="_static/ledger.js"></script>
-```
-""")
+    rows = "\n".join(_line(book, row) for row in book.rows.itertuples())
+    return raised(prose("ledger").replace("<!-- rows -->", rows))
 
 
 def _line(book, row):
     """One row of the ledger in HTML; filters read the attributes."""
     claim, figure, paper = book.claims[row.id], book.figure(row), book.titles[paper_of(row.notebook)]
-    links = [f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>']
-    links += [f'<a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>'] * bool(figure)
-    kind = "ours" if claim.ours else "the paper's"
-    texts = "".join([
-        _cell(escape(paper)),
-        f'<td role="rowheader"><a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a></td>',
-        _cell(row.verdict, f"v-{row.verdict.split()[0]}"),
-        *(_cell(escape(typeset(text))) for text in (f"{row.claim} ({row.place})", row.case, row.reading)),
-        _cell(escape(value(row)), "number", row.estimate), _cell(region(*claim.region), "number", claim.region[0]),
-        _cell(f"{row.replications:,}", "number", row.replications),
-        *map(_cell, (escape(row.deep), " ".join(links), escape(typeset(row.note))))])
+    links = f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>'
+    links += f' <a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>' * bool(figure)
+    told = [escape(typeset(text)) for text in (f"{row.claim} ({row.place})", row.case, row.reading, row.note)]
+    whose = "ours" if claim.ours else "the paper's"
+    numbers = ((value(row), row.estimate), (region(*claim.region), claim.region[0]),
+               (f"{row.replications:,}", row.replications))
+    texts = [f'<td role="rowheader"><a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a></td>',
+             f'<td class="v-{row.verdict.split()[0]}">{row.verdict}</td>', *(f"<td>{text}</td>" for text in told[:3]),
+             *(f'<td class="number" data-number="{json.dumps(number)}">{text}</td>' for text, number in numbers),
+             *(f"<td>{text}</td>" for text in (escape(row.deep), links, told[3]))]
     return (f'<tr data-paper="{escape(paper)}" data-verdict="{row.verdict}" '
             f'data-reading="{"primary" if row.reading == "primary" else "other"}" '
-            f'data-claim="{kind}">{texts}</tr>')
-
-
-def _cell(text, kind="", number=None):
-    """A cell of the table, of a class; a column of numbers is sorted by them."""
-    attributes = f' class="{kind}"' * bool(kind)
-    attributes += f' data-number="{json.dumps(number)}"' if number is not None else ""
-    return f"<td{attributes}>{text}</td>"
+            f'data-claim="{whose}"><td>{escape(paper)}</td>{"".join(texts)}</tr>')
 
 
 def claims_page(book, name):
@@ -148,23 +111,15 @@ def _claim(book, id, rows):
 
 
 def _row(book, row):
-    runs = f"{row.replications:,}"
-    told = map(plain, (row.case, row.reading, value(row), runs, row.verdict, row.deep, row.note))
-    figure = book.figure(row)
-    links = [f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})"]
-    links += [f"[figure](../notebooks/{row.notebook}.ipynb#figure-{figure})"] * bool(figure)
-    return f"| {' | '.join(told)} | {' '.join(links)} |"
+    told = row.case, row.reading, value(row), f"{row.replications:,}", row.verdict, row.deep, row.note
+    links, figure = f"[cell](../notebooks/{row.notebook}.ipynb{book.cell(row)})", book.figure(row)
+    links += f" [figure](../notebooks/{row.notebook}.ipynb#figure-{figure})" * bool(figure)
+    return f"| {' | '.join(map(plain, told))} | {links} |"
 
 
 def contradicted(book):
     """The page of the papers' claims that were contradicted, each with its second check."""
-    parts = ["""# What was contradicted, and how surely
-
-To contradict other people's work is a serious thing. So each such claim stands here with what the paper says and where,
-the cases in which it fails, and whether anything independent of the judging cell says so, too. A *second check* is an
-exact counterexample, or a second implementation that shares no code with the first. A claim that holds under another
-reading of the paper is not on this page; [the ledger](ledger.md) has it.
-"""]
+    parts = [prose("contradicted")]
     for name in book.names:
         rows = book.rows[book.papers == name]
         ids = [id for id in rows.id.unique()

@@ -11,11 +11,9 @@ CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 
 
 class Links:
-    """Where links lead on the site.
+    """Where links lead on the site: `pages` are its paths, `claims` has the page of each claim and of each chapter's.
 
-    `pages` are the paths of the site's pages, as in the repository or generated; `claims` has the page of each claim
-    and of each chapter's claims. Links to folders and modules, which are no pages, lead to the address `repository`; ""
-    if it has none yet.
+    Links to folders and modules, which are no pages, lead to the address `repository`; "" if it has none yet.
     """
 
     def __init__(self, root, pages, claims, repository=""):
@@ -36,10 +34,8 @@ class Links:
         goal = self._goal(path, place)
         if goal is None:
             return f"[{label}]({self.repository}/blob/HEAD/{path})" if self.repository else label
-        if "#" not in goal:
-            goal += hash + place
-        there = posixpath.dirname(here.removeprefix("book/"))
-        return f"[{label}]({posixpath.relpath(goal, there or '.')})"
+        goal += (hash + place) * ("#" not in goal)
+        return f"[{label}]({posixpath.relpath(goal, posixpath.dirname(here.removeprefix('book/')) or '.')})"
 
     def _goal(self, path, place):
         """The page or file that a path of the repository is on the site; None if it is neither."""
@@ -49,12 +45,10 @@ class Links:
             return "index.md"
         if path.removeprefix("book/") in self.pages:      # a page of book/ stands at the top of the site
             return path.removeprefix("book/")
-        folder = self.root / path
-        if folder.is_dir():
-            top, _, name = path.partition("/")
-            return {"figures": "results.md", "claims": "ledger.md"}.get(path) or (
-                f"results.md#{outcome.place(name)}" if top == "figures" else None)
-        if folder.is_file() and folder.suffix != ".py":
+        there = self.root / path
+        if there.is_file() and there.suffix != ".py":
             self.files.add(path)
             return path
-        return None
+        if there.is_dir() and path.startswith("figures/"):
+            return f"results.md#{outcome.place(path.removeprefix('figures/'))}"
+        return {"figures": "results.md", "claims": "ledger.md"}.get(path)

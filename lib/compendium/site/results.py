@@ -1,12 +1,11 @@
 """Pages of results: each chapter at a glance, all figures with the findings, the benchmarks."""
 
+from collections import Counter
 from html import escape
 from pathlib import Path
 
-import pandas as pd
-
 from .. import live
-from ..outcome import CHOICE, SHOWN, STANDINGS, in_full, place, story, title
+from ..outcome import SHOWN, STANDINGS, choice, in_full, place, story, title
 from ..project import chapters
 from ..typography import plain, typeset
 from .chapters import still
@@ -28,17 +27,16 @@ def squares(book):
 
 def short(root):
     """Which policy for which problem, in a line each; "" before the tournament has been played."""
-    path = Path(root) / CHOICE
-    table = pd.read_csv(path, keep_default_na=False).set_index("question") if path.exists() else pd.DataFrame()
-    lines = [f"| {problem} | {plain(told['use'])} | {plain(told['how sure'])} |" for problem, told in table.items()]
+    lines = [f"| {problem} | {plain(told['use'])} | {plain(told['how sure'])} |"
+             for problem, told in choice(root).items()]
     return "\n".join(["| problem | use | how sure |\n|---|---|---|", *lines]) if lines else ""
 
 
 def luck(root):
     """The front page's picture that moves."""
     told = (Path(root) / "book/live/luck.live.json").read_text(encoding="utf-8")
-    alt = "Mean and median of the final regrets of three policies against the number of runs seen."
-    return live.wrapped(told, f"\n![{alt}](live/luck.svg)\n")
+    return live.wrapped(told, "\n![Mean and median of the final regrets of three policies against the number of runs "
+                              "seen.](live/luck.svg)\n")
 
 
 def glance(book):
@@ -50,7 +48,7 @@ def glance(book):
         ids = [id for id in part.id.unique() if not book.claims[id].ours]
         scope = (f"{len(ids)} claims, {len(part)} rows" if len(part) else
                  f"{len(figures)} figure{'s' * (len(figures) != 1)}, {len(found)} finding{'s' * (len(found) != 1)}")
-        counts = book.standings[ids].value_counts() if ids else {}
+        counts = Counter(book.standings[id] for id in ids)
         outcome = ", ".join(f"{counts[each]} {each}" for each in STANDINGS if each in counts) or "see the chapter"
         usual = f"{part.replications.mode()[0]:,}" if len(part) else "–"
         lines.append(f"| [{plain(title(book.root, name))}](notebooks/{name}.ipynb) | {scope} | {usual} | {outcome} |")
@@ -67,14 +65,9 @@ def gallery(root):
         section = rf" ([section \1](notebooks/{name}.ipynb#section-\1))"
         parts += [f"- {SHOWN.sub(section, in_full(text))}" for text in found]
         for figure, says in figures.items():
-            there = (Path(root) / "figures" / name / f"{figure}.csv").exists()
-            data = f" · [data (CSV)](figures/{name}/{figure}.csv)" * there
-            parts.append(f"\n{still(root, name, figure, says, f'figures/{name}/{figure}')}\n\n"
+            file = f"figures/{name}/{figure}"
+            data = f" · [data (CSV)]({file}.csv)" * (Path(root) / f"{file}.csv").exists()
+            parts.append(f"\n{still(root, name, figure, says, file)}\n\n"
                          f":::{{container}} figure-links\n{plain(says)} "
                          f"[in its chapter](notebooks/{name}.ipynb#figure-{figure}){data}\n:::\n")
     return "\n".join(parts)
-
-
-def benchmarks(root):
-    """The table of `make bench` as it was printed."""
-    return f"```text\n{(Path(root) / 'benchmarks/BENCHMARKS.txt').read_text(encoding='utf-8').rstrip()}\n```"

@@ -49,7 +49,8 @@ def lay_out(root, build):
              **{name: links.rewritten(with_picture((root / name).read_text(encoding="utf-8")), name)
                 for name in committed},
              **{f"notebooks/{name}.ipynb": chapter(root, name, build, links) for name in names}}
-    texts["glossary.md"] = _glossary(texts["glossary.md"])
+    head, dash, terms = texts["glossary.md"].partition("\n- **")      # a list in Markdown becomes Sphinx's glossary
+    texts["glossary.md"] = f"{head}\n```{{glossary}}{TERM.sub(ENTRY, dash + terms)}```\n"
     contents = {**{name: text.encode() for name, text in texts.items()}, FONT: mathematics.font(),
                 **{name: path.read_bytes() for name, path in _copies(root, names, links.files).items()}}
     return _write(build / "site-source", contents)
@@ -57,50 +58,40 @@ def lay_out(root, build):
 
 def _filled(text, book):
     """A page of book/ with what is generated in the place of its marks, such as `<!-- findings -->`."""
-    names = chapters(book.root)
-    parts = {"findings": lambda: outcome.findings(book.root, list(book.rows.notebook.unique())),
-             "totals": lambda: outcome.totals(book.rows, book.claims, book.root, lambda name: f"claims/{name}.md"),
-             "choices": lambda: outcome.choices(book.root), "glance": lambda: results.glance(book),
-             "squares": lambda: results.squares(book), "luck": lambda: results.luck(book.root),
-             "short": lambda: results.short(book.root),
-             "gallery": lambda: results.gallery(book.root), "benchmarks": lambda: results.benchmarks(book.root),
-             "chapters": lambda: "\n".join(f"notebooks/{name}" for name in names if name == paper_of(name)),
-             "audits": lambda: "\n".join(f"notebooks/{name}" for name in names if name != paper_of(name)),
-             **{folder: lambda folder=folder: "\n".join(
-                 f"{folder}/{name}" for name in names if (book.root / f"book/{folder}/{name}.md").exists())
+    root, names, printed = book.root, chapters(book.root), book.root / "benchmarks/BENCHMARKS.txt"
+    lists = {"chapters": [f"notebooks/{name}" for name in names if name == paper_of(name)],
+             "audits": [f"notebooks/{name}" for name in names if name != paper_of(name)],
+             **{folder: [f"{folder}/{name}" for name in names if (root / f"book/{folder}/{name}.md").exists()]
                 for folder in ("questions", "coverage")},
-             "claims": lambda: "\n".join(f"claims/{name}" for name in book.names),
-             "rooms": lambda: "\n".join(f"api/{room}" for room in (*api.ROOMS, "compendium")),
-             "binder": lambda: _binder(repository(book.root))}
+             "claims": [f"claims/{name}" for name in book.names],
+             "rooms": [f"api/{room}" for room in (*api.ROOMS, "compendium")]}
+    parts = {"findings": lambda: outcome.findings(root, list(book.rows.notebook.unique())),
+             "totals": lambda: outcome.totals(book.rows, book.claims, root, lambda name: f"claims/{name}.md"),
+             "choices": lambda: outcome.choices(root), "glance": lambda: results.glance(book),
+             "squares": lambda: results.squares(book), "luck": lambda: results.luck(root),
+             "short": lambda: results.short(root), "gallery": lambda: results.gallery(root),
+             "benchmarks": lambda: f"```text\n{printed.read_text(encoding='utf-8').rstrip()}\n```",
+             "binder": lambda: _binder(repository(root)),
+             **{name: lambda name=name: "\n".join(lists[name]) for name in lists}}
     unknown = set(GENERATED.findall(text)) - set(parts)
     require(not unknown, "marks of book/", sorted(unknown), f"must be of {', '.join(parts)}")
     return GENERATED.sub(lambda found: parts[found[1]](), text)
 
 
-def _glossary(text):
-    """The page of terms, a list in Markdown, with Sphinx's glossary in its place."""
-    head, dash, terms = text.partition("\n- **")
-    return f"{head}\n```{{glossary}}{TERM.sub(ENTRY, dash + terms)}```\n"
-
-
 def _binder(address):
     """A badge that opens the notebooks on Binder; nothing where no server knows the repository."""
-    if "github.com/" not in address:
-        return ""
-    return (f"[Open in Binder](https://mybinder.org/v2/gh/{address.partition('github.com/')[2]}/HEAD"
-            "?urlpath=lab/tree/notebooks)")
+    _, known, place = address.partition("github.com/")
+    return f"[Open in Binder](https://mybinder.org/v2/gh/{place}/HEAD?urlpath=lab/tree/notebooks)" * bool(known)
 
 
 def _copies(root, names, linked):
     """Path on the site -> path of a file that is taken as it is."""
-    copies = {path: root / path for path in [*linked, "figures/ledger.csv"]}
-    copies |= {path.relative_to(root / "book").as_posix(): path for path in (root / "book").rglob("*")
-               if path.is_file() and path.suffix not in (".md", ".py", ".pyc")}
-    copies |= {f"downloads/{name}.ipynb": root / f"notebooks/{name}.ipynb" for name in names}
-    copies |= {path.relative_to(root).as_posix(): path for name in names
-               for path in (root / "figures" / name).glob("*.*") if path.suffix in (".svg", ".csv")}
-    copies |= {path.relative_to(root).as_posix(): path for path in (root / "claims").rglob("*.yaml")}
-    return copies
+    own = [path for path in (root / "book").rglob("*") if path.is_file() and path.suffix not in (".md", ".py", ".pyc")]
+    made = [path for name in names for kind in ("svg", "csv") for path in (root / "figures" / name).glob(f"*.{kind}")]
+    return {**{path: root / path for path in [*linked, "figures/ledger.csv"]},
+            **{path.relative_to(root / "book").as_posix(): path for path in own},
+            **{f"downloads/{name}.ipynb": root / f"notebooks/{name}.ipynb" for name in names},
+            **{path.relative_to(root).as_posix(): path for path in [*made, *(root / "claims").rglob("*.yaml")]}}
 
 
 def _write(folder, contents):
