@@ -61,7 +61,7 @@ def _correction(k):
 
 @nb.njit(error_model="numpy")
 def _distance(k, mean, away):
-    """The distance k log(k / mean) - k + mean, where away = k - mean is known without loss."""
+    """`distance` of the module's docstring, where away = k - mean is known without loss."""
     ratio = away / (k + mean)
     if abs(ratio) < 0.1:
         s = ratio * ratio
@@ -159,9 +159,9 @@ def _hypergeometric_weight(x, law):
 def _invert(state, chance, a, b, c, d, step):
     """How far from a value of probability `chance` a draw is, by inversion outwards from there, above before below.
 
-    The probability of the value j above, divided into the next one's, is (a - j) (b - step j) to
+    The probability of the value j + 1 above to that of the value j above is (a - j) (b - step j) to
     (c + j + 1) (d + step (j + 1)): step is 1 for a hypergeometric law and 0 for a binomial one. Beyond the support
-    probabilities are 0 and stay 0. What rounding leaves over (about 1e-15) goes to the value itself.
+    probabilities are 0. What rounding leaves over (about 1e-15) goes to the value itself.
     """
     u = uniform(state) - chance
     above = below_ = chance
@@ -181,17 +181,13 @@ def _invert(state, chance, a, b, c, d, step):
 
 @nb.njit(error_model="numpy")
 def _width(chance, bend):
-    """How far to either side of the mode proposals must reach.
+    """How far to either side of the mode proposals must reach: the better of two bounds of |y| sqrt(f(y)).
 
-    Let f(y) be the probability of mode + round(y), divided by that of the mode, `chance`. The ratio of uniforms needs
-    a bound of |y| sqrt(f(y)). There are two, and the better one counts.
-
-    Devroye (1987): every log-concave law has f(y) <= exp(1 + chance / 2 - chance |y|). The bound is largest at
-    |y| = 2 / chance.
-
-    If the logarithm of the ratio of neighbours falls by at least `bend` from each value to the next, then
-    f(y) <= exp(bend / 8 - bend (|y| - 1)**2 / 2) for |y| >= 1. This bound is largest where
-    |y| (|y| - 1) = 2 / bend. It is the better one, and close to a normal law, for halves and for p = 1/2.
+    f(y) is the probability of mode + round(y), divided by that of the mode, `chance`. Every log-concave law has
+    f(y) <= exp(1 + chance / 2 - chance |y|) (Devroye, 1987); the bound is largest at |y| = 2 / chance. If the logarithm
+    of the ratio of neighbours falls by `bend` or more from each value to the next, f(y) is at most
+    exp(bend / 8 - bend (|y| - 1)**2 / 2) for |y| >= 1. This bound is largest where |y| (|y| - 1) = 2 / bend, and is the
+    better one for halves and for p = 1/2.
     """
     y = 0.5 + math.sqrt(0.25 + 2 / bend)
     if y < 2 / chance:
@@ -199,38 +195,40 @@ def _width(chance, bend):
     return 2 / chance * math.exp(chance / 4 - 0.5)
 
 
-@nb.njit(forceinline=True, error_model="numpy")
-def _propose(state, width):
-    """A distance from the mode, and the square that f of it must reach: a ratio of uniforms."""
-    v = 1.0 - uniform(state)
-    y = (2.0 * uniform(state) - 1.0) * width / v
-    return np.int64(math.floor(min(max(y, -FAR), FAR) + 0.5)), v * v
+@nb.njit(inline="always", error_model="numpy")        # else code for an address, which cannot be kept
+def _draw(state, weight, law, scale, mode, least, most, c, d, b, step, bend):
+    """A value from `least` to `most` by these weights; `mode` is the mean, rounded down.
+
+    The ratio of neighbours, (c - j) (d - step j) to (mode + j + 1) (b + step (j + 1)) as in `_invert`, falls by `bend`
+    or more in its logarithm.
+    """
+    if float(c) * float(d) > float(mode + 1) * float(b + step):          # the mode is the mean, rounded down or up
+        mode, b, c, d = mode + 1, b + step, c - 1, d - step
+    top = weight(mode, law)
+    if scale * top > INVERTED:
+        return mode + _invert(state, scale * top, float(c), float(d), float(mode), float(b), step)
+    width = _width(scale * top, bend)
+    while True:         # a ratio of uniforms
+        v = 1.0 - uniform(state)
+        y = (2.0 * uniform(state) - 1.0) * width / v
+        x = mode + np.int64(math.floor(min(max(y, -FAR), FAR) + 0.5))
+        if least <= x <= most and v * v * top <= weight(x, law):
+            return x
 
 
 @nb.njit(error_model="numpy")
 def binomial(state, N, p):
     """The number of successes among N trials of probability p; N is at most 2**62.
 
-    The ratio of neighbours, (N - x) p to (x + 1) (1 - p), falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm,
-    which is at least 4 / (N + 1).
+    The ratio of neighbours, (N - x) p to (x + 1) (1 - p), falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm.
     """
     if N == 0 or p <= 0:        # pragma: no cover - in compiled draws
         return np.int64(0)
     if p >= 1:                  # pragma: no cover - in compiled draws
         return np.int64(N)
     law, scale = _binomial_law(N, p)
-    q, mode = 1 - p, law[1]
-    if float(N - mode) * p > float(mode + 1) * q:          # the mode is the mean, rounded down or up
-        mode += 1
-    top = _binomial_weight(mode, law)
-    if scale * top > INVERTED:
-        return mode + _invert(state, scale * top, float(N - mode), p, float(mode), q, 0.0)
-    width = _width(scale * top, 4 / (float(N) + 1))
-    while True:
-        away, square = _propose(state, width)
-        x = mode + away
-        if 0 <= x <= N and square * top <= _binomial_weight(x, law):
-            return x
+    mode = law[1]
+    return _draw(state, _binomial_weight, law, scale, mode, 0, N, N - mode, p, 1 - p, 0, 4 / (float(N) + 1))
 
 
 @nb.njit(error_model="numpy")
@@ -246,25 +244,15 @@ def hypergeometric(state, total, marked, drawn):
         return np.int64(least)
     law, scale = _hypergeometric_law(total, marked, drawn)
     rest, mode = law[2], law[3]
-    if float(marked - mode) * float(drawn - mode) > float(mode + 1) * float(rest + mode + 1):
-        mode += 1                                          # the mode is the mean, rounded down or up
-    top = _hypergeometric_weight(mode, law)
-    if scale * top > INVERTED:
-        return mode + _invert(state, scale * top, float(marked - mode), float(drawn - mode), float(mode),
-                              float(rest + mode), 1.0)
     bend = max(1 / (float(marked) + 1) + 1 / (float(total - marked) + 1),
                1 / (float(drawn) + 1) + 1 / (float(total - drawn) + 1))
-    width = _width(scale * top, 4 * bend)
-    while True:
-        away, square = _propose(state, width)
-        x = mode + away
-        if least <= x <= most and square * top <= _hypergeometric_weight(x, law):
-            return x
+    return _draw(state, _hypergeometric_weight, law, scale, mode, least, most, marked - mode, drawn - mode, rest + mode,
+                 1, 4 * bend)
 
 
 @nb.njit(error_model="numpy")
 def _ones(word):
-    """How many bits of a word are set: sums of bits in pairs, fours, bytes, and the sum of the bytes."""
+    """How many bits of a word are set: sums of pairs, fours, bytes, and the sum of the bytes."""
     word = word - ((word >> _1) & U(0x5555555555555555))
     word = (word & U(0x3333333333333333)) + ((word >> U(2)) & U(0x3333333333333333))
     word = (word + (word >> U(4))) & U(0x0F0F0F0F0F0F0F0F)
@@ -275,9 +263,8 @@ def _ones(word):
 def _subset(state, ones):
     """A word of 64 bits with that many set, all such words equally likely.
 
-    Bits are set one after the other, at positions drawn until a free one comes. From 21 on a random word is a shorter
-    way to begin: given their number, its bits are a random subset, which is then filled up or (as its complement)
-    thinned out.
+    Bits are set at positions drawn until a free one comes. From 21 on a random word is a shorter way to begin: given
+    their number, its bits are a random subset, which is then filled up or (as its complement) thinned out.
     """
     few = min(ones, 64 - ones)
     word, missing, turned = _0, few, few != ones

@@ -1,7 +1,6 @@
 """One driver for all policies: it asks for an arm, has it pulled, and stops where a run must stop.
 
-What a policy does is three functions, which are inlined into the driver (`loop`), and a fourth says how often the
-driver looks up. Each is compiled by `step`:
+What a policy does is four functions, compiled by `step` and inlined into the driver (`loop`):
 
 * `choose(t, money, own, arms, limits, rng)` returns the arm of round t + 1, and for how many pulls it is good at most;
   or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and any number.
@@ -14,11 +13,11 @@ driver looks up. Each is compiled by `step`:
 number was drawn for it, so an arm whose law is sampled in Python is left as soon as its outcomes have run out.
 
 With state in arrays a step costs ten times as much as with plain local numbers (37 against 3 ns a pull), and so do
-arrays whose references are counted: tuples of arrays are lent to the compiled code without counts.
+arrays whose references are counted: tuples of arrays are lent to the driver without counts.
 """
 
-import math
 from collections.abc import Callable
+from math import inf
 
 import numba as nb
 from numba import types as T
@@ -26,7 +25,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .compilation import apart, around, compiled_for
-from .state import ARMS, LIMITS, MONEY, OUTCOMES, RECORD, STATE, Money
+from .state import ARMS, LIMITS, MONEY, OUTCOMES, RECORD, STATE, Money, Outcome
 from .trees import LEAF, added_up, block, is_counted, is_typed, read_on, settle, skip, total
 
 MANY = 16           # pulls that are worth a call of `pull_many`
@@ -66,6 +65,10 @@ def _bare(context, builder, kind, value):
 
 @intrinsic
 def _lent(typing, things):
+    """The same array, generator or nested tuple without reference counts, which take as long as ten indices at a call.
+
+    Its owner must outlive it.
+    """
     return things(things), lambda context, builder, _, values: _bare(context, builder, things, values[0])
 
 
@@ -74,20 +77,11 @@ if nb.config.DISABLE_JIT:
         return things
 
 
-@step
-def lent(things):
-    """The same array, generator or nested tuple, without reference counts: its owner must outlive it.
-
-    To count them at each call of a compiled function takes as long as ten indices.
-    """
-    return _lent(things)
-
-
 # ---- pulls -------------------------------------------------------------------------------------------
 
 @step
 def pull(arm, arms, outcomes):
-    """Pull an arm whose outcomes are at hand, add its reward and cost to what is known of it, and return them."""
+    """Pull an arm whose outcomes are at hand, and add them to what is known of it; its reward and cost."""
     i = arms.n[arm]
     row = outcomes.at[arm] + i
     reward, cost = outcomes.pool[row, 0], outcomes.pool[row, 1]
@@ -108,6 +102,13 @@ def pull_once(arm, arms, outcomes):
     if arms.n[arm] == outcomes.filled[arm]:
         settle(arm, arms, outcomes)
     return reward, cost
+
+
+@step
+def last_outcome(arm, arms, outcomes):
+    """What the last pull of an arm paid and cost."""
+    row = outcomes.at[arm] + arms.n[arm] - 1
+    return Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
 
 
 @step
@@ -184,8 +185,7 @@ def many(arm, m, t, money, own, arms, outcomes, rng):
     if m >= MANY:
         money = pull_many(arm, m, money, arms, outcomes)
     else:
-        reward, cost = pull_once(arm, arms, outcomes)
-        money = Money(money.spent + cost, money.collected + reward, money.due)
+        money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
     return money, arms.n[arm] - i
 
 
@@ -203,10 +203,9 @@ def note(state, record):
 
 @apart(T.UniTuple(T.float64, 2)(T.int64, ARMS, OUTCOMES))
 def large_sums(k, arms, outcomes):
-    """Reward and cost of a position, as sums where whole numbers are not exact any more.
+    """Reward and cost of a position where whole numbers are not exact any more, and a sum loses what is added to it.
 
-    There a sum loses what is added to it one by one, up to the end of a leaf. If outcomes are counted, it is that of
-    all counts, which include the leaf, without what is left of the leaf.
+    If outcomes are counted, they are those of all counts, which include the leaf, without what is left of the leaf.
     """
     if not is_counted(k, outcomes):
         return arms.reward[k], arms.cost[k]
@@ -232,21 +231,21 @@ def add_up(state, outcomes=None):
 def approach(spent, due):
     """The spending at which the money is to be added up anew: at which a thousandth is left of what is left now.
 
-    A running sum of a million costs is off by more than the stop rules allow for. If it is corrected there, and again
-    where a thousandth of that is left, then what decides when a run ends is a sum of no more than a thousand costs.
-    Where so much is due that a small cost might be lost in a sum, the money is added up at every step.
+    A running sum of a million costs is off by more than the stop rules allow for; corrected there, and again where a
+    thousandth of that is left, what ends a run is a sum of no more than a thousand costs. Where so much is due that a
+    small cost might be lost in a sum, the money is added up at every step.
     """
     if due < LARGE:
         return due - 0.001 * (due - spent)
-    return -math.inf if due < math.inf else math.inf
+    return -inf if due < inf else inf
 
 
 @apart(T.int64(T.int64, T.int64, T.float64, T.float64, OUTCOMES, STATE, RECORD, LIMITS))
 def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
     """Write the state back, note the checkpoints just passed, and say whether and why the run stops.
 
-    Without an anytime budget the money is added up over the arms, and a loop that may end by it goes on with that: a
-    running sum is off after a million additions, and beyond 2**53 it stands still.
+    Without an anytime budget the loop goes on with money that was added up over the arms: a running sum is off after
+    a million additions, and beyond 2**53 it stands still.
     """
     now, arms = state.now, state.arms
     if arms.n[arm] == outcomes.filled[arm]:
@@ -279,10 +278,10 @@ def end_run(t, outcomes, state, record):
 def drive(choose, advance, learn, goes_on, own, rng, game):
     """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these.
 
-    RUNNING if it is called back: then it goes on where it was, with the very next choice, when it is called again.
+    RUNNING if it is called back: called again, it goes on where it was, with the very next choice.
     """
-    state, record, own, rng = game.state, game.record, lent(own), lent(rng)
-    outcomes, limits, arms = lent(game.outcomes), lent(game.limits), lent(state.arms)
+    state, record, own, rng = game.state, game.record, _lent(own), _lent(rng)
+    outcomes, limits, arms = _lent(game.outcomes), _lent(game.limits), _lent(state.arms)
     K, now = arms.n.size, state.now
     last, max_cost, ceiling, rate, pause, beat, nears = limits
     status, arm, t, spent, collected, near, called = RUNNING, 0, now.rounds, now.spent, now.reward, nears[0], beat[0]

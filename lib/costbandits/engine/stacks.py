@@ -26,8 +26,7 @@ from .compilation import compiled_for
 from .state import Arms, Outcomes
 from .trees import LEAF, read_leaf, read_on
 
-# What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such as
-# [seed, replication], spawn keys of different meaning do not collide, for replications below 2**32.
+# What a random stream is for: spawn keys of different meaning do not collide, for replications below 2**32.
 INSTANCE, REWARD, COST, POLICY, ORDER, TREES, ROWS = range(7)
 
 COUNTED = 32            # a law with more values is sampled value by value
@@ -52,7 +51,7 @@ def _read_leaves(k, n, row, leaves, outcomes):
 
 
 def stream(seed: int, replication: int, purpose: int, *place: int) -> np.random.Generator:
-    """The random generator of one purpose in one replication; of one place in it, such as an arm, if there are several.
+    """The random generator of one purpose in one replication, and of one place in it, such as an arm.
 
     >>> stream(0, 7, ORDER).permutation(3), stream(0, 7, ORDER).permutation(3)
     (array([1, 2, 0]), array([1, 2, 0]))
@@ -133,12 +132,12 @@ class Stacks:
         self.trees[:, trees.STREAM] = 2 * self.trees[:, trees.ARM]
         self.trees[:, trees.STREAM + 1] = 2 * self.trees[:, trees.ARM] + ~joint
         # Positions with a law that is sampled in Python; whether all outcomes are counted; whether some are below 0.
-        self.typed = np.flatnonzero((self.trees[:, trees.KIND:trees.STREAM] == trees.TYPED).any(axis=1)).tolist()
-        self.counted = bool((self.trees[:, trees.KIND:trees.STREAM] > 0).all())
+        kinds = self.trees[:, trees.KIND:trees.STREAM]
+        self.typed, self.counted = np.flatnonzero((kinds == trees.TYPED).any(axis=1)).tolist(), bool((kinds > 0).all())
         self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
-        self.trees[:, trees.HOME] = np.arange(K) * trees.LEAF
-        self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
-        self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
+        self.trees[:, trees.HOME] = np.arange(K) * LEAF
+        self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * LEAF
+        self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * LEAF, 2))
         self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
         self._key = np.random.SeedSequence(seed, spawn_key=(replication, TREES)).generate_state(1, np.uint64)[0]
 
@@ -173,16 +172,16 @@ class Stacks:
         _read_leaves(k, n, home, leaves, outcomes)
         for column, law in enumerate(self.laws[k]):
             if self.trees[k, trees.KIND + column] == trees.TYPED:
-                outcomes.pool[home:home + leaves * trees.LEAF, column] = self._drawn(k, column, law, first, leaves)
-        outcomes.at[k], outcomes.filled[k] = home - n, n + leaves * trees.LEAF
+                outcomes.pool[home:home + leaves * LEAF, column] = self._drawn(k, column, law, first, leaves)
+        outcomes.at[k], outcomes.filled[k] = home - n, n + leaves * LEAF
 
     def _drawn(self, k, column, law, first, leaves):
         drawn = self._sampled.get((k, column, first))
         if drawn is None:
-            purpose = (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
-            rng = stream(*self._origin, purpose, int(self.trees[k, trees.ARM]), first)
-            name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {self.trees[k, trees.ARM]}"
-            drawn = draw(name, law, rng, leaves * trees.LEAF)
+            arm, purpose = int(self.trees[k, trees.ARM]), (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
+            rng = stream(*self._origin, purpose, arm, first)
+            name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {arm}"
+            drawn = draw(name, law, rng, leaves * LEAF)
             if self._room > 0:
                 self._sampled[k, column, first] = drawn
                 self._room -= len(drawn)

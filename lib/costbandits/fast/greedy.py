@@ -1,7 +1,7 @@
 """eps_n-greedy and b-greedy: the rounds that explore found by thinning, the greedy arm pulled many times at once.
 
-The next round that explores is known at once (`engine.thinning`). Until then only the greedy arm's own value moves, and
-it is pulled many times at once where that is sure to stay above the others'.
+Until the next round that explores (`engine.thinning`) only the greedy arm's own value moves, and the arm is pulled many
+times at once where its value is sure to stay above the others'.
 """
 
 from math import inf

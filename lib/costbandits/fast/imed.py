@@ -5,16 +5,16 @@ is plain: fewer laws have a ratio of rho' than of rho < rho'. For moments: let X
 share = rho / rho'. Then share X' + (1 - share) W has the moments of X at rho, where W is independent of X', has the
 mean r >= 0 and whatever variance that takes. None is above b, since W can have two values and b as the upper one. Its
 divergence is no larger: by Jensen's inequality it is, for each l, at most the mean of log(1 - l share X'), of which
-the largest over l is at most D(rho'). What is used of the variance is that variance / rho^2 does not rise with rho; so
-it holds for all but the sample variance.
+the largest over l is at most D(rho'). This takes that variance / rho^2 does not rise with rho, which holds for all but
+the sample variance.
 
-So J(floor) is a lower bound as long as rho is at least some floor. Every resting arm has a floor of its own, at which
-about half of what it is ahead of the least index is left. While the leader, the arm with the largest ratio, keeps its
-ratio above all floors and above all other ratios, and its own index, scale log n, is below all bounds, it is pulled.
-Else arms whose bound is reached or whose floor is undercut are evaluated, until there are none. A tree finds them.
+So J(floor) is a lower bound while rho is at least some floor. Every resting arm has a floor of its own, at which about
+half of what it is ahead of the least index is left. While the leader, the arm with the largest ratio, keeps its ratio
+above all floors and all other ratios, and its own index, scale log n, is below all bounds, it is pulled. Else arms
+whose bound is reached or whose floor is undercut are evaluated, until there are none. A tree finds them.
 
-Blocks. Of a block of the leader's pulls the cost is known before their order is: its ratio never falls below its reward
-so far over its cost afterwards. If that is above all floors, and n after the block not too large, it is pulled at once.
+Blocks. The leader's ratio never falls, within a block, below its reward so far over its cost afterwards. If that is
+above all floors, and n after the block not too large, the block is pulled at once.
 """
 
 from math import exp, inf, log, sqrt
@@ -69,8 +69,7 @@ def ratio_of(k, arms):
 @_inlined
 def put(tree, k, low, floor, ratio):
     """Give arm k its bound, floor and ratio."""
-    one = np.uint64(1)
-    i = np.uint64(tree.size // 2 + k)
+    one, i = np.uint64(1), np.uint64(tree.size // 2 + k)
     tree[i].low, tree[i].floor, tree[i].ratio = low, floor, ratio
     while i > one:
         other = tree[i ^ one]
@@ -262,12 +261,8 @@ def new_bounds(told: Told, p: Tuning, K: int) -> Bounds:
                   np.argsort(told.price, kind="stable"), np.zeros(1))
 
 
-def _has_floors(policy):
-    return getattr(policy, "dependence", "") != "sample"
-
-
 @kernel(IMED)
-@kernel(MomentIMED, when=_has_floors)
+@kernel(MomentIMED, when=lambda policy: policy.dependence != "sample")
 def play(policy: IMED | MomentIMED, run: Run, problem: Problem, rng: np.random.Generator) -> int:
     """By floors while every arm is affordable, then by definition."""
     pause, status = all_affordable_below(run.limits.max_cost, run.limits.ceiling), NEAR_CEILING

@@ -11,7 +11,7 @@ looked for: arm k's comes first with probability p_k prod_{j<k} (1 - p_j), with 
   one without events. Else all scores are there, with their law, and the best is pulled.
 
 The round of the next candidate, of whichever arm, is drawn at once (`engine.thinning`). The leader learns in the
-meantime; a cap takes the place of its q, and each of its candidates counts with probability q/cap. While q stays below
+meantime: a cap takes the place of its q, and each of its candidates counts with probability q/cap. While q stays below
 the cap, which is known for whole blocks of pulls, nothing need be drawn.
 """
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import END, Money, if_counted, loop, one, step
+from ..engine.driver import END, Money, if_counted, last_outcome, loop, one, step
 from ..engine.numerics import bent, tail
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -146,10 +146,7 @@ def leap(arm, m, money, own, arms, outcomes, rng):
 
 @step
 def choose(t, money, own, arms, limits, rng):
-    """The leader until the next candidate, or who is best in that round.
-
-    Once the ceiling is near, and not every arm can still be afforded, all affordable arms are drawn in every round.
-    """
+    """The leader until the next candidate, or who is best in that round; near the ceiling all affordable arms are drawn."""
     _, post, clock = own
     arm, m = ALL, 1
     if money.spent < limits.pause:
@@ -186,7 +183,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     """Bring posterior and chance up to date with a single reward; look around anew if the chance exceeds the cap."""
     scale, post, clock = own
     if m == 1:
-        share = outcomes.pool[outcomes.at[arm] + arms.n[arm] - 1, 0] / scale
+        share = last_outcome(arm, arms, outcomes).reward / scale
         won = share if share == 0.0 or share == 1.0 else 1.0 * (rng.random() < share)
         post[CHANCE, arm] *= (1.0 + won * post[TILT, arm] / post[A, arm]) / (1.0 + post[TILT, arm] / post[N, arm])
         post[A, arm], post[N, arm] = post[A, arm] + won, post[N, arm] + 1.0

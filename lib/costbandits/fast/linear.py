@@ -1,9 +1,9 @@
 """Budget-CB and CB without looking at every arm: the very pulls of the definition, to the last bit.
 
 Only the contenders, who may be pulled next, are evaluated and updated. A survey finds them, and an upper bound for all
-other arms. The bound holds while today's balls are within larger ones around the parameters that were estimated then,
-since the norms ||x|| never grow. An arm that becomes a contender is brought up to date by the operations that it
-missed: so nothing depends on who was looked at when.
+other arms, which holds while today's balls are within larger ones around the parameters that were estimated then, since
+the norms ||x|| never grow. An arm that becomes a contender is brought up to date by the operations that it missed: so
+nothing depends on who was looked at when.
 """
 
 from math import inf, sqrt
@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ..engine.driver import loop, one, step
+from ..engine.driver import last_outcome, loop, one, step
 from ..engine.run import Run
-from ..engine.state import Outcome, new_record
+from ..engine.state import new_record
 from ..policies import linear as defined
 from ..policies.base import Problem
 from ..policies.linear import CB, BudgetCB, Estimates, optimism, pull_of, radius, renew, shrink, update
@@ -159,13 +159,11 @@ def look(coordinates, inverse, arms):
 
 @nb.njit(error_model="numpy")
 def new_contest(tries, eps, own, arms):
-    """A survey: those arms become contenders whose bound comes near to the largest value; after some failures all arms
-    do.
+    """A survey: those arms become contenders whose bound comes near to the largest value, or after some failures all.
 
     A bound is the value of an arm for a larger radius. The wider that is, the more contenders and the fewer surveys,
     one of which costs as much as to evaluate and update eight times as many contenders as there are arms. No ratio is
-    above 1 / smallest; if arms have that value, the first few are enough, for the lowest position wins: all other arms
-    that may have it stand behind all contenders.
+    above 1 / smallest; of arms that may have that value the first few are enough, for the lowest position wins.
     """
     (told, memory, contest), K = own, arms.n.size
     race, value, bound, ratio, smallest = contest.race, contest.value, np.empty(K), told.ratio, told.smallest
@@ -235,9 +233,8 @@ def choose(t, money, own, arms, limits, rng):
 def learn(arm, m, t, own, arms, outcomes, rng):
     """As `rank_one` does, but of the contenders; for the others the pull is remembered."""
     told, memory, contest = own
-    race, row, x = contest.race, outcomes.at[arm] + arms.n[arm] - 1, told.vertices[arm]
-    outcome = Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
-    pull = pull_of(race.place, outcome, contest.estimates, memory.local)
+    race, x = contest.race, told.vertices[arm]
+    pull = pull_of(race.place, last_outcome(arm, arms, outcomes), contest.estimates, memory.local)
     shrink(x, pull, memory)
     update(race.contenders, pull, contest.coordinates, contest.estimates)
     remember(x, pull, contest)

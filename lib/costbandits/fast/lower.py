@@ -72,8 +72,8 @@ def lower_for(policy: IndexRule) -> Callable:
 def least_eta(total, square, more, n, m):
     """A lower bound of `eta` while m more outcomes come in, which sum to `more`.
 
-    The squared deviations from the mean add up to no less than now, and the mean stays between the sum so far over all
-    n + m outcomes and all of the sum over n.
+    Squared deviations from the mean never add up to less, and the mean stays between total / (n + m) and
+    (total + more) / n.
     """
     low, high = total / (n + m), min((total + more) / n, 1.0)
     middle = min(max(0.5, low), high)

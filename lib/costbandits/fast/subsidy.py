@@ -1,8 +1,8 @@
 """Cost subsidy, played fast: the very pulls of the definitions, many at once.
 
-A policy that keeps to an arm for a spell is asked once a spell, and the spell is pulled at once. CS-UCB and CS-ETC look
-anew in every round. There an arm that is pulled again is tried for as many pulls as it has `room` for, and gets them if
-it `stays`. While all arms are explored in turn, whole sweeps are pulled arm by arm.
+A policy that keeps to an arm for a spell is asked once a spell, which is pulled at once. CS-UCB and CS-ETC look anew in
+every round: there an arm that is pulled again is tried for as many pulls as it has `room` for, and gets them if it
+`stays`. While all arms are explored in turn, whole sweeps are pulled arm by arm.
 """
 
 import functools
@@ -51,10 +51,7 @@ class Spells(NamedTuple):
 
 @step
 def turns_from(t, left, arms, outcomes):
-    """How many whole sweeps through all arms fit into the rounds left, and into a step.
-
-    0 if that is few, or round t + 1 begins none.
-    """
+    """How many whole sweeps through all arms fit into the rounds left, and into a step; 0 if few, or none begins now."""
     turns = left // arms.n.size if t % arms.n.size == 0 else 0
     turns = turns if turns >= SHORTEST else 0
     for k in range(arms.n.size if turns > 0 else 0):

@@ -37,7 +37,7 @@ import numba as nb
 import numpy as np
 
 from ..checks import ROUNDING
-from ..engine.driver import FAR, Money, if_counted, loop, pull_once, step
+from ..engine.driver import FAR, Money, if_counted, last_outcome, loop, pull_once, step
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, skip, total
@@ -480,7 +480,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     """The posterior learns the reward, and unless the round was silent the levels and the next bell follow."""
     scores, race, K, x, n = own.scores, own.race, arms.n.size, 0.0, arms.n[arm]
     if m == 1:
-        x = outcomes.pool[outcomes.at[arm] + n - 1, 0]
+        x = last_outcome(arm, arms, outcomes).reward
         if not (own.gaussian or own.whole or x == 0.0 or x == 1.0):
             x = 1.0 * (rng.random() < x)            # a fractional reward becomes a trial
         scores.won[arm] += x

@@ -119,9 +119,9 @@ def draw(won, n, gaussian, rng):
 
 @_jit
 def kept(x, ahead, patience, level, won, n, gaussian):
-    """Whether the score x, `ahead` of the level by the tangent, is kept; `patience` is an exponential number.
+    """Whether the score x, `ahead` of the level, is kept: its log density is below the tangent by less than `patience`.
 
-    It is if the density has fallen below its tangent by less than that, in logarithms, which are hardly ever needed.
+    That is an exponential number, and bounds nearly always decide without a logarithm.
     """
     if gaussian:
         return 0.5 * n * ahead * ahead < patience
@@ -200,8 +200,8 @@ def arrange(k, low, top, own):
 def vouch(own):
     """Bound the leader's bell for all states in which it has lost at most so much more.
 
-    The probability q falls with every success and rises with every failure, so it is largest if the failures come
-    first. The first guess of how many there may be errs on the safe side.
+    The probability q falls with every success and rises with every failure: it is largest if the failures come first.
+    The first guess of how many there may be errs on the safe side.
     """
     scores, trees, race, leader, gaussian = own.scores, own.trees, own.race, own.race.leader, own.gaussian
     won, n, level = scores.won[leader], scores.pulls[leader], scores.level[leader, LOW]
