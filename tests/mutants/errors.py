@@ -24,7 +24,7 @@ ERRORS = {
          "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "below its floor a bound is none"),
         ("if money.spent + cost < money.due and r >= level * (c + cost):", "if money.spent + cost < money.due:",
          "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "a block's costs may come first"),
-        ("return np.int64(exp(power) * (1.0 - SLACK))", "return np.int64(exp(power) * 1.1)",
+        ("np.int64(exp(power) * (1.0 - SLACK))", "np.int64(exp(power) * 1.1)",
          "policies/test_imed.py::test_the_kernel_pulls_what_the_definition_pulls", "the leader's own index grows"),
     ],
     "costbandits/fast/kube.py": [

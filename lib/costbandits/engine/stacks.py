@@ -172,17 +172,17 @@ class Stacks:
         _read_leaves(k, n, home, leaves, outcomes)
         for column, law in enumerate(self.laws[k]):
             if self.trees[k, trees.KIND + column] == trees.TYPED:
-                outcomes.pool[home:home + leaves * LEAF, column] = self._drawn(k, column, law, first, leaves)
+                drawn = self._sampled.get((k, column, first))
+                if drawn is None:
+                    drawn = self._draw(k, column, law, first, leaves * LEAF)
+                outcomes.pool[home:home + leaves * LEAF, column] = drawn
         outcomes.at[k], outcomes.filled[k] = home - n, n + leaves * LEAF
 
-    def _drawn(self, k, column, law, first, leaves):
-        drawn = self._sampled.get((k, column, first))
-        if drawn is None:
-            arm, purpose = int(self.trees[k, trees.ARM]), (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
-            rng = stream(*self._origin, purpose, arm, first)
-            name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {arm}"
-            drawn = draw(name, law, rng, leaves * LEAF)
-            if self._room > 0:
-                self._sampled[k, column, first] = drawn
-                self._room -= len(drawn)
+    def _draw(self, k, column, law, first, count):
+        arm, purpose = int(self.trees[k, trees.ARM]), (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
+        name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {arm}"
+        drawn = draw(name, law, stream(*self._origin, purpose, arm, first), count)
+        if self._room > 0:
+            self._sampled[k, column, first] = drawn
+            self._room -= count
         return drawn

@@ -215,8 +215,9 @@ def read_on(k, arms, outcomes):
     i, row = arms.n[k], trees[k, HOME]
     tag = tag_of(k, 0, 2 * (i >> SHIFT) + 1, trees)
     slot = slot_of(tag, kept)
-    mine = tag > 0 and kept[slot, LEFT] == tag
-    if mine or (tag > 0 and not being_read(slot, at, filled, kept)):
+    mine, reader = tag > 0 and kept[slot, LEFT] == tag, kept[slot, READER]
+    being_read = kept[slot, LEFT] > 0 and at[reader] + filled[reader] == (kept[slot, PLACE] + 1) << SHIFT
+    if mine or (tag > 0 and not being_read):
         if kept[slot, PLACE] == 0:
             kept[slot, PLACE] = trees.shape[0] + trees[0, USED]
             trees[0, USED] += 1
@@ -224,13 +225,6 @@ def read_on(k, arms, outcomes):
         kept[slot, LEFT], kept[slot, READER] = tag, k
     read_leaf(k, i, row, mine, outcomes)
     at[k], filled[k] = row - i, i + LEAF
-
-
-@_inline
-def being_read(slot, at, filled, kept):
-    """Whether the leaf in a slot of the pool is one that some position is at."""
-    k = kept[slot, READER]
-    return kept[slot, LEFT] > 0 and at[k] + filled[k] == (kept[slot, PLACE] + 1) << SHIFT
 
 
 @apart(T.void(T.int64, ARMS, OUTCOMES))

@@ -171,15 +171,12 @@ def search(own, arms):
             put(tree, k, -inf, -inf, ratio_of(k, arms))
         k = after
     race.leader, race.level, race.reach = leader, max(tree[1].floor, tree[1].ratio, wish), -1
-    if arm == leader:
-        race.level, race.reach = (inf, FAR) if rho == inf else (race.level, grown(tree[1].low / p.scale))
+    if arm == leader and rho == inf:
+        race.level, race.reach = inf, FAR
+    elif arm == leader:
+        power = tree[1].low / p.scale           # the most pulls whose logarithm is below this
+        race.reach = np.int64(exp(power) * (1.0 - SLACK)) if power < 42.0 else np.int64(FAR)
     return arm
-
-
-@step
-def grown(power):
-    """The most pulls whose logarithm is below this."""
-    return np.int64(exp(power) * (1.0 - SLACK)) if power < 42.0 else np.int64(FAR)
 
 
 @nb.njit(error_model="numpy")

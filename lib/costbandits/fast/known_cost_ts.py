@@ -7,8 +7,8 @@ looked for: arm k's comes first with probability p_k prod_{j<k} (1 - p_j), with 
 * with probability q_k, Chernoff's bound E[R^s] h^-s >= p_k, the round is a candidate of arm k;
 * then R is drawn from Beta(a + s, N - a) and kept with probability (R/h)^-s if it lies on the event's side: what is
   kept has the law of R there, and is kept with probability p_k/q_k;
-* then all other arms are drawn. If one before k has its event, too, then k's was not the first, and the round counts as
-  one without events. Else all scores are there, with their law, and the best is pulled.
+* then all other arms are drawn. If one before k has its event, too, the round counts as one without events, since k's
+  was not the first. Else all scores are there, with their law, and the best is pulled.
 
 The round of the next candidate, of whichever arm, is drawn at once (`engine.thinning`). The leader learns in the
 meantime: a cap takes the place of its q, and each of its candidates counts with probability q/cap. While q stays below
@@ -146,7 +146,7 @@ def leap(arm, m, money, own, arms, outcomes, rng):
 
 @step
 def choose(t, money, own, arms, limits, rng):
-    """The leader until the next candidate, or who is best in that round; near the ceiling all affordable arms are drawn."""
+    """The leader until the next candidate, or the best in that round. Near the ceiling what is affordable is drawn."""
     _, post, clock = own
     arm, m = ALL, 1
     if money.spent < limits.pause:

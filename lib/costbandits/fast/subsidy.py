@@ -51,7 +51,7 @@ class Spells(NamedTuple):
 
 @step
 def turns_from(t, left, arms, outcomes):
-    """How many whole sweeps through all arms fit into the rounds left, and into a step; 0 if few, or none begins now."""
+    """How many whole sweeps through all arms fit into the rounds left and into a step; 0 if few, or none begins now."""
     turns = left // arms.n.size if t % arms.n.size == 0 else 0
     turns = turns if turns >= SHORTEST else 0
     for k in range(arms.n.size if turns > 0 else 0):

@@ -9,24 +9,24 @@ most q f_s, with Chernoff's bound q = M(s) theta^-s: with probability q a "bell"
 kept with probability (V/theta)^-s if it lies on that side. What is kept has the law of V there; else V lies on the
 other side. An error in q changes the law by as much, relatively, and no more.
 
-Waiting. One arm, the leader, has a bell for falling below theta; its rivals have bells for rising above it. If no bell
-rings in a round, the leader is pulled. The posterior of a resting arm does not change, so the round of its next bell is
-drawn once and waited for. The leader's chance q changes with every pull, so its bell has a cap, some number of at least
-q. Its *candidates* come at the rate of the cap, and in a candidate's round the bell rings with probability q/cap, with
-q as it is then. That is the law of a bell that rings with probability q in every round, while q does not exceed the
-cap. At the first pull after which it does, there is a new cap and a new wait.
+Waiting. One arm, the leader, has a bell for falling below theta; its rivals have bells for rising above it. If none
+rings in a round, the leader is pulled. The posterior of a resting arm does not change: the round of its next bell is
+drawn once and waited for. The leader's chance q changes with every pull, so its bell has a cap, a number of at least q.
+Its *candidates* come at the rate of the cap, and in a candidate's round the bell rings with probability q/cap, with q
+as it is then: the law of a bell that rings with probability q in every round, while q does not exceed the cap. At the
+first pull after which it does, there is a new cap and a new wait.
 
 Blocks. Of a block of m pulls the totals are known before their order is. A success of the leader's reward lowers q.
 One of its cost multiplies q by (c - s)/c at most, and each pull by N^2/(N^2 - s^2) at most, with N = a + b: these
 factors fall as c and N grow. So within a block with Y successes of the cost, in whatever order, q never exceeds
-q ((c - s)/c)^Y (N^2/(N^2 - s^2))^m. If that is at most the cap, and nothing else happens within the block, each of its
-rounds pulls the leader, and the block is pulled as a whole. Else half of it is tried, down to single pulls. Fractional
-outcomes become Bernoulli trials: Y is at most the number of outcomes that are not 0.
+q ((c - s)/c)^Y (N^2/(N^2 - s^2))^m. If that is at most the cap, and nothing else happens, the block is pulled as a
+whole; else half of it is tried, down to single pulls. Fractional outcomes become Bernoulli trials: Y is at most the
+number of outcomes that are not 0.
 
-Why that is exact. A geometric wait has no memory. It may be drawn anew at any moment that is decided by what has been
+Why that is exact. A geometric wait has no memory: it may be drawn anew at any moment that is decided by what has been
 revealed so far, but never because of a wait that is not over. Waits are drawn anew when a bell or candidate has come,
-when q exceeds the cap, when a rival was pulled, after so much work, and at a round that was fixed at the last refresh.
-None of this depends on how a run is cut into blocks: with outcomes 0 and 1 it is the same, pull for pull, without them.
+when q exceeds the cap, when a rival was pulled, after so much work, and at a round fixed at the last refresh. None of
+this depends on how a run is cut into blocks: with outcomes 0 and 1 it is the same, pull for pull, without them.
 """
 
 from math import exp, frexp, inf, ldexp, log, log1p, sqrt
