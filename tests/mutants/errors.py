@@ -248,7 +248,7 @@ ERRORS = {
     "costbandits/engine/stacks.py": [
         ("joint &= self.trees[:, trees.KIND] == self.trees[:, trees.KIND + 1]", "joint &= True",
          "engine/test_pairs.py::test_beside_a_constant_nothing_is_joint", "a constant has counts of its own"),
-        ("if joint and any(type(law) is Empirical for law in laws):", "if False:",
+        ("if joint and any(type(law) is dist.Empirical for law in laws):", "if False:",
          "engine/test_pairs.py::test_pairs_are_drawn_with_their_chances",
          "a column of few values is not counted without the other"),
         ("if v < last else 1.0", "if left > 0 else 1.0",

@@ -30,7 +30,6 @@ from .fingerprint import digest, nested
 
 OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}     # 1 / 0 is infinite, as in NumPy; C calls none of it
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
-UNKEPT = "kept code cannot be read or written"
 TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
 
 
@@ -84,7 +83,7 @@ def _or_none(method):
 
 
 def _keep_parts(function, seen):
-    """Keep also what a loop calls, for the next loop that calls it, in whatever process."""
+    """Keep also what a loop calls, for the next loop that calls it."""
     for _, part in _used(function):
         called = getattr(part, "py_func", None)
         if called is not None and called not in seen:
@@ -140,7 +139,8 @@ def _forgiving(file):
 
 
 def _warn_unkept(error):
-    _warn_once(UNKEPT, f"{type(error).__name__}: {error}", "; set NUMBA_CACHE_DIR to a folder that can be written")
+    _warn_once("kept code cannot be read or written", f"{type(error).__name__}: {error}",
+               "; set NUMBA_CACHE_DIR to a folder that can be written")
 
 
 def _warn_once(what, why, cure=" in each process", *, told=set()):     # noqa: B006 - of the whole process
@@ -156,10 +156,10 @@ def compiling() -> bool:
     False
     """
     lock = getattr(nb.core.compiler_lock.global_compiler_lock, "_lock", None)
-    if lock is None or not lock.acquire(blocking=False):
-        return lock is not None
-    lock.release()
-    return False
+    free = lock is None or lock.acquire(blocking=False)
+    if free and lock is not None:
+        lock.release()
+    return not free
 
 
 def content(function: Callable) -> str:

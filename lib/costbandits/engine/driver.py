@@ -34,12 +34,11 @@ FAR = 2.0**61       # no block is larger
 WHOLE = 2.0**53     # whole numbers from here on are rounded to even ones, or more
 LARGE = 1e9         # from such a spending on it is added up at every step
 
-# What the driver returns; NEAR_CEILING: not every arm may still be affordable. OUT_OF_ROWS is what a run ends with if
-# there are no more outcomes to read, as in a log.
+# What the driver returns; NEAR_CEILING: not every arm may still be affordable; OUT_OF_ROWS: a run has no outcomes left.
 RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE, OUT_OF_ROWS = range(9)
 
-# What `choose` returns instead of an arm: skip a round, or play the null arm of a mixture; end the run, for no arm is
-# affordable; stop, for some arm may be too expensive; an index that is not a number.
+# What `choose` returns instead of an arm: skip a round, or play the null arm of a mixture; end the run, for none is
+# affordable; stop, for some arm may be too expensive; an index is not a number.
 SKIP, NULL_ARM, END, PAUSE, NOT_NUMBER = -1, -2, -3, -4, -5
 
 step = nb.njit(inline="always", error_model="numpy")

@@ -9,18 +9,8 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..environments import distributions as dist
 from ..environments.bandits import Bandit
-from ..environments.distributions import (
-    Bernoulli,
-    Beta,
-    ClippedLogNormal,
-    Constant,
-    Discrete,
-    Distribution,
-    Empirical,
-    TruncatedNormal,
-    draw,
-)
 from . import trees
 from .compilation import compiled_for
 from .state import Arms, Outcomes
@@ -59,26 +49,26 @@ def stream(seed: int, replication: int, purpose: int, *place: int) -> np.random.
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, purpose, *(place or (0,)))))
 
 
-def counted(law: Distribution) -> tuple[np.ndarray, np.ndarray] | None:
+def counted(law: dist.Distribution) -> tuple[np.ndarray, np.ndarray] | None:
     """The values of a law and their probabilities, if the trees are to count them.
 
-    >>> counted(Bernoulli(0.25)), counted(Beta(1, 1))
+    >>> counted(cb.Bernoulli(0.25)), counted(cb.Beta(1, 1))
     (((1.0, 0.0), (0.25, 0.75)), None)
     """
-    if type(law) is Bernoulli:
+    if type(law) is dist.Bernoulli:
         return (1.0, 0.0), (law.p, 1.0 - law.p)
-    if type(law) is Constant:
+    if type(law) is dist.Constant:
         return (law.value,), (1.0,)
-    if type(law) is Empirical:
+    if type(law) is dist.Empirical:
         values, often = np.unique(law.values, return_counts=True)
         return (values, often / len(law.values)) if len(values) <= COUNTED else None
-    return (law.values, law.probabilities) if type(law) is Discrete and len(law.values) <= COUNTED else None
+    return (law.values, law.probabilities) if type(law) is dist.Discrete and len(law.values) <= COUNTED else None
 
 
 def _counted_pair(laws, joint):
     """`counted` of a reward and a cost; of a pair of columns both or neither, since they are read together."""
-    if joint and any(type(law) is Empirical for law in laws):
-        return [counted(law) if type(law) is Constant else None for law in laws]
+    if joint and any(type(law) is dist.Empirical for law in laws):
+        return [counted(law) if type(law) is dist.Constant else None for law in laws]
     return [counted(law) for law in laws]
 
 
@@ -92,13 +82,13 @@ def _tabulate(law, found, table, V):
             table[V + v] = min(chance / left, 1.0) if v < last else 1.0
             left -= chance
         return len(values)
-    if type(law) is Beta:
+    if type(law) is dist.Beta:
         table[2 * V:2 * V + 2] = law.a, law.b
         return trees.BETA
-    if type(law) is TruncatedNormal:
+    if type(law) is dist.TruncatedNormal:
         table[2 * V:] = law.parent_mean, law.sd, law.low, law.high, *law._ends, law._side
         return trees.NORMAL
-    if type(law) is ClippedLogNormal:
+    if type(law) is dist.ClippedLogNormal:
         table[2 * V:2 * V + 5] = law.mean_log, law.sd_log, law.low, law.high, log(law.high)
         return trees.LOG_NORMAL
     return trees.TYPED
@@ -181,7 +171,7 @@ class Stacks:
     def _draw(self, k, column, law, first, count):
         arm, purpose = int(self.trees[k, trees.ARM]), (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
         name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {arm}"
-        drawn = draw(name, law, stream(*self._origin, purpose, arm, first), count)
+        drawn = dist.draw(name, law, stream(*self._origin, purpose, arm, first), count)
         if self._room > 0:
             self._sampled[k, column, first] = drawn
             self._room -= count

@@ -1,8 +1,8 @@
 """Thompson sampling with cost subsidy: the law of its definition, exactly, with few draws.
 
 A round draws a score of every arm from its posterior, and pulls the cheapest arm whose score is at least 1 - alpha
-times the largest. Few of these scores matter, and only those are drawn, by "tangent bells" (to our knowledge not
-published before). They rest on two facts.
+times the largest. The few scores that matter are drawn by "tangent bells" (to our knowledge not published before),
+which rest on two facts.
 
 *Tails.* The density f of a score is log-concave. Beyond a level l it lies below the exponential that touches it at l,
 f(l) exp(-g (x - l)) with g = -(log f)'(l), whose integral is q = f(l)/g. So with probability q a bell rings, x is l
@@ -19,9 +19,9 @@ A run is of one of four kinds, chosen anew from time to time with all its levels
 * Settled: an arm, the leader, is pulled unless a bell rings. With levels h and l there are bells for: the leader's
   score below (1 - alpha) h; anybody else's above h; a guarantor's below l; that of an arm cheaper than the leader above
   (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If a bell is true, all other scores are
-  drawn given their usual sides. The chance of the leader's bell changes with each pull; `RACE.bound` bounds it until
-  the leader has lost more than `RACE.allowed` rewards, and what rings too often is thinned out. So until round
-  `RACE.bell` only the losses of its pulls matter, and whole blocks of them are pulled at once.
+  drawn given their usual sides. `RACE.bound` bounds the chance of the leader's bell until it has lost more than
+  `RACE.allowed` rewards, and what rings too often is thinned out. So until round `RACE.bell` only the losses of its
+  pulls matter, and whole blocks of them are pulled at once.
 * With a crowd: its members are drawn in every round, and the others have bells above 1 - alpha times a level that the
   best member nearly always exceeds; or above that level, if a cheaper member is nearly always good enough.
 * Contended: all arms have bells above each of some levels. The largest score is the best above the first level that
@@ -50,8 +50,7 @@ CONTENDED, CROWD, EACH = -1, -2, -3
 # State of a run: the leader, or a kind; the round of the next bell, and the place on the line where it rings; work
 # since all was chosen. If settled: the bound of the leader's bell, and how much reward it may have lost for that to
 # hold; the level of cheaper arms; the price that the leader's may not reach, unless it is still `agreed`. With a crowd:
-# what the best member must reach, the number of members, and the last leaf of an arm that may be pulled without asking
-# all others.
+# what the best member must reach, how many there are, and the last leaf of an arm that is pulled without asking others.
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8"),
                  ("bound", "f8"), ("allowed", "f8"), ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"),
                  ("least", "f8"), ("members", "i8"), ("sure", "i8")])
