@@ -197,11 +197,7 @@ def _width(chance, bend):
 
 @nb.njit(inline="always", error_model="numpy")        # else code for an address, which cannot be kept
 def _draw(state, weight, law, scale, mode, least, most, c, d, b, step, bend):
-    """A value from `least` to `most` by these weights; `mode` is the mean, rounded down.
-
-    The ratio of neighbours, (c - j) (d - step j) to (mode + j + 1) (b + step (j + 1)) as in `_invert`, falls by `bend`
-    or more in its logarithm.
-    """
+    """A value from `least` to `most` by these weights: mode is the mean, rounded down; see `_invert`, `_width`."""
     if float(c) * float(d) > float(mode + 1) * float(b + step):          # the mode is the mean, rounded down or up
         mode, b, c, d = mode + 1, b + step, c - 1, d - step
     top = weight(mode, law)
@@ -306,10 +302,7 @@ def _shuffle(state, counts, values, out):
 
 @nb.njit(forceinline=True, error_model="numpy")             # a call that counts references to four arrays costs 30 ns
 def scatter(state, counts, values, out):
-    """Write 64 outcomes, of which counts[v] are values[v], to `out` in random order, all orders equally likely.
-
-    The counts are whole numbers with the sum 64.
-    """
+    """Write 64 outcomes, of which counts[v] are values[v], to `out` in random order, all orders equally likely."""
     if len(counts) == 2:
         word = _subset(state, counts[1])
         for i in range(64):

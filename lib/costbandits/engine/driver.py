@@ -44,7 +44,7 @@ SKIP, NULL_ARM, END, PAUSE, NOT_NUMBER = -1, -2, -3, -4, -5
 step = nb.njit(inline="always", error_model="numpy")
 
 
-# ---- arrays without counted references ---------------------------------------------------------------
+# ---- arrays without counted references, which take as long as ten indices at each call -----------------
 
 def _bare(context, builder, kind, value):
     if isinstance(kind, T.Array):
@@ -64,10 +64,7 @@ def _bare(context, builder, kind, value):
 
 @intrinsic
 def _lent(typing, things):
-    """The same array, generator or nested tuple without reference counts, which take as long as ten indices at a call.
-
-    Its owner must outlive it.
-    """
+    """The same array, generator or nested tuple, whose owner must outlive it, without reference counts."""
     return things(things), lambda context, builder, _, values: _bare(context, builder, things, values[0])
 
 
@@ -202,12 +199,10 @@ def note(state, record):
 
 @apart(T.UniTuple(T.float64, 2)(T.int64, ARMS, OUTCOMES))
 def large_sums(k, arms, outcomes):
-    """Reward and cost of a position where whole numbers are not exact any more, and a sum loses what is added to it.
-
-    If outcomes are counted, they are those of all counts, which include the leaf, without what is left of the leaf.
-    """
+    """Reward and cost of a position where whole numbers are not exact any more, and a sum loses what is added to it."""
     if not is_counted(k, outcomes):
         return arms.reward[k], arms.cost[k]
+    # Of all counts, which include the leaf, without what is left of the leaf.
     (reward, _), (cost, _), r, c = added_up(k, 0, outcomes), added_up(k, 1, outcomes), 0.0, 0.0
     for i in range(outcomes.at[k] + arms.n[k], outcomes.at[k] + outcomes.filled[k]):
         r, c = r + outcomes.pool[i, 0], c + outcomes.pool[i, 1]
@@ -275,10 +270,7 @@ def end_run(t, outcomes, state, record):
 
 @compiled_for()
 def drive(choose, advance, learn, goes_on, own, rng, game):
-    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these.
-
-    RUNNING if it is called back: called again, it goes on where it was, with the very next choice.
-    """
+    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
     state, record, own, rng = game.state, game.record, _lent(own), _lent(rng)
     outcomes, limits, arms = _lent(game.outcomes), _lent(game.limits), _lent(state.arms)
     K, now = arms.n.size, state.now
@@ -315,7 +307,7 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
                 return end_run(t, outcomes, state, record)
             else:
                 return NEAR_CEILING if chosen == PAUSE else NOT_A_NUMBER if chosen == NOT_NUMBER else NO_SUCH_ARM
-            if going and beat[0] != called:
+            if going and beat[0] != called:         # called again, it goes on with the very next choice
                 now.rounds, now.spent, now.reward, nears[0] = t, spent, collected, near
                 return RUNNING
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)

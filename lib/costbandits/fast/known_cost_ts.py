@@ -123,11 +123,9 @@ def candidate(clock, post, rng):
 
 @nb.njit(error_model="numpy")
 def leap(arm, m, money, own, arms, outcomes, rng):
-    """Pull the leader's next block of up to m outcomes, if its chance stays below the cap whatever their order.
-
-    A success lowers the chance; a failure multiplies it by N/(N + s), which falls as N grows.
-    """
+    """Pull the leader's next block of up to m outcomes, if its chance stays below the cap whatever their order."""
     scale, post, _ = own
+    # A success lowers the chance; a failure multiplies it by N/(N + s), which falls as N grows.
     grows = -log1p(post[TILT, arm] / post[N, arm])
     space = (1.0 - 1e-9) * log(post[RATE, arm] / post[CHANCE, arm])
     while m >= LEAF:

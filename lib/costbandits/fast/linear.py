@@ -34,13 +34,10 @@ RACE = np.dtype([("contenders", "i8"), ("pulls", "i8"), ("work", "i8"), ("radius
 
 
 class Contest(NamedTuple):
-    """The contenders, the pulls that other arms have missed, and room for a survey.
-
-    The arrays of contenders have room for all arms; `positions` are in order.
-    """
+    """The contenders, the pulls that other arms have missed, and room for a survey."""
 
     race: np.record
-    positions: np.ndarray       # (K,)
+    positions: np.ndarray       # (K,)          of the contenders, in order; there is room for all arms
     coordinates: np.ndarray     # (d, K)        of the contenders
     estimates: Estimates        #               of the contenders
     known: np.ndarray           # (K,)          how many of the pulls remembered the `Estimates` of an arm know of

@@ -452,17 +452,14 @@ def choose(t, money, own, arms, limits, rng):
 
 @step
 def advance(arm, m, t, money, own, arms, outcomes, rng):
-    """Pull the leader's next block, of up to m silent rounds, if what was assumed of it holds throughout; else once.
-
-    Its losses only grow, and its price is highest if all costs come first.
-    """
+    """Pull the leader's next block, of up to m silent rounds, if what was assumed of it holds throughout; else once."""
     scores, race, i, done, price, reward, cost = own.scores, own.race, arms.n[arm], 0, -inf, 0.0, 0.0
     size = m if own.whole and i == outcomes.filled[arm] else 0
     while size >= LEAF and done == 0:
         size = block(arm, i, size, outcomes)
         reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
-        lost = scores.pulls[arm] - scores.won[arm] + (size - reward)
-        if own.unknown:
+        lost = scores.pulls[arm] - scores.won[arm] + (size - reward)        # losses only grow
+        if own.unknown:         # the price is highest if all costs come first
             price = (arms.cost[arm] + cost) / i * (1.0 + ROUNDING) - sqrt(own.width / (i + size))
         if lost <= race.allowed * (1.0 - ROUNDING) and price < race.dearer:
             skip(arm, arms, outcomes)

@@ -119,10 +119,7 @@ def draw(won, n, gaussian, rng):
 
 @_jit
 def kept(x, ahead, patience, level, won, n, gaussian):
-    """Whether the score x, `ahead` of the level, is kept: its log density is below the tangent by less than `patience`.
-
-    That is an exponential number, and bounds nearly always decide without a logarithm.
-    """
+    """Whether x, `ahead` of the level, is kept: its log density is below the tangent by less than `patience`."""
     if gaussian:
         return 0.5 * n * ahead * ahead < patience
     if not 0.0 < x < 1.0:
@@ -130,7 +127,7 @@ def kept(x, ahead, patience, level, won, n, gaussian):
     lost, u, v = n - won, ahead / level, ahead / (1.0 - level)
     wide = 0.5 * (won * u * u / min(1.0, 1.0 + u) + lost * v * v / min(1.0, 1.0 - v))
     tight = 0.5 * (won * u * u / max(1.0, 1.0 + u) + lost * v * v / max(1.0, 1.0 - v))
-    if wide < patience or tight >= patience:
+    if wide < patience or tight >= patience:        # nearly always
         return wide < patience
     return won * (u - log1p(u)) - lost * (v + log1p(-v)) < patience
 
