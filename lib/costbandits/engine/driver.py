@@ -42,6 +42,8 @@ RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING,
 SKIP, NULL_ARM, END, PAUSE, NOT_NUMBER = -1, -2, -3, -4, -5
 
 step = nb.njit(inline="always", error_model="numpy")
+jit = nb.njit(error_model="numpy")
+inlined = nb.njit(forceinline=True, error_model="numpy")       # by LLVM: to hand over many arrays takes long
 
 
 # ---- arrays without counted references, which take as long as ten indices at each call -----------------

@@ -20,10 +20,9 @@ above all floors, and n after the block not too large, the block is pulled at on
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, NEAR_CEILING, PAUSE, Money, if_counted, loop, step
+from ..engine.driver import FAR, NEAR_CEILING, PAUSE, Money, if_counted, inlined, jit, loop, step
 from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -45,8 +44,6 @@ RACE = np.dtype([("leader", "i8"), ("level", "f8"), ("reach", "i8"), ("aside", "
 NODE = np.dtype([("low", "f8"), ("floor", "f8"), ("ratio", "f8")])
 ASIDE = np.dtype([("value", "f8"), ("after", "i8")])
 
-_inlined = nb.njit(error_model="numpy", forceinline=True)
-
 
 class Bounds(NamedTuple):
     """What the kernel works on: what the policy knows, the race, the tree, and the arms beside it."""
@@ -66,7 +63,7 @@ def ratio_of(k, arms):
     return arms.reward[k] / arms.cost[k] if arms.cost[k] > 0.0 else inf
 
 
-@_inlined
+@inlined
 def put(tree, k, low, floor, ratio):
     """Give arm k its bound, floor and ratio."""
     one, i = np.uint64(1), np.uint64(tree.size // 2 + k)
@@ -78,14 +75,14 @@ def put(tree, k, low, floor, ratio):
         tree[i].low, tree[i].floor, tree[i].ratio = low, floor, ratio
 
 
-@_inlined
+@inlined
 def take(k, own):
     """Take arm k out of the tree."""
     put(own.tree, k, inf, -inf, -inf)
     own.aside[k].after, own.race.aside = own.race.aside, k
 
 
-@nb.njit(error_model="numpy")
+@jit
 def bound(k, floor, own, arms):
     """A lower bound of arm k's index while rho is at least `floor`."""
     least, value = own.p.scale * log(arms.n[k]), index(k, floor, arms, own.told.known, own.p, own.products)
@@ -95,7 +92,7 @@ def bound(k, floor, own, arms):
     return max(value - (value - least) * (SLACK + ULP * paid / (paid - arms.reward[k])), least)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def renew(k, rho, best, own, arms):
     """Put arm k back into the tree, with a bound above the least index if there is room."""
     value, least, ratio = own.aside[k].value, own.p.scale * log(arms.n[k]), ratio_of(k, arms)
@@ -114,7 +111,7 @@ def renew(k, rho, best, own, arms):
     put(own.tree, k, low, floor, ratio)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def lead(own, arms):
     """The arm with the largest ratio, the lowest position of several; it is taken out of the tree."""
     tree, leader, rho, k = own.tree, -1, -inf, own.race.aside
@@ -131,7 +128,7 @@ def lead(own, arms):
     return leader, rho
 
 
-@nb.njit(error_model="numpy")
+@jit
 def search(own, arms):
     """The arm to pull: the first one without a cost, else that with the least index, ties to the lowest position."""
     told, p, race, tree, aside, queue, products = own
@@ -179,7 +176,7 @@ def search(own, arms):
     return arm
 
 
-@nb.njit(error_model="numpy")
+@jit
 def leap(arm, m, money, own, arms, outcomes):
     """Pull the leader's next block, of up to m outcomes, if its ratio surely stays above all floors."""
     level, r, c = own.race.level * (1.0 + ULP), arms.reward[arm], arms.cost[arm]
@@ -195,7 +192,7 @@ def leap(arm, m, money, own, arms, outcomes):
     return money
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pull_on(arm, m, money, own, arms, outcomes):
     """Pull an arm up to m times, as far as its leaf reaches, while its ratio stays above all floors."""
     (spent, collected, due), pool, i = money, outcomes.pool, arms.n[arm]

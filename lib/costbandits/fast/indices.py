@@ -14,7 +14,7 @@ import numpy as np
 from numba import types as T
 
 from ..engine.compilation import compiled_for, ready
-from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, nothing, one, step, unless_typed
+from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, jit, nothing, one, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
@@ -69,7 +69,7 @@ def known(arm, own, arms):
                own.constant[arm])
 
 
-@nb.njit(error_model="numpy")
+@jit
 def try_blocks(lower, arm, m, t, money, own, arms, outcomes):
     """Pull the next block of the tree, of up to m outcomes, if that is safe."""
     i, now = arms.n[arm], known(arm, own, arms)

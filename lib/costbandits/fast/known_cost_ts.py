@@ -18,10 +18,9 @@ the cap, which is known for whole blocks of pulls, nothing need be drawn.
 from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import END, Money, if_counted, last_outcome, loop, one, step
+from ..engine.driver import END, Money, if_counted, jit, last_outcome, loop, one, step
 from ..engine.numerics import bent, tail
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -52,14 +51,14 @@ class Events(NamedTuple):
     clock: np.record
 
 
-@nb.njit(error_model="numpy")
+@jit
 def bound(a, N, s, h):
     """Chernoff's bound E[R^s] h^-s for R ~ Beta(a, N - a), by differences that do not cancel after 1e12 pulls."""
     return exp(s * log1p((a + s - (N + s) * h) / ((N + s) * h)) + (a - 0.5) * bent(s / a) - (N - 0.5) * bent(s / N)
                + 0.5 * s * (1.0 / N - 1.0 / a) + tail(a + s) - tail(a) + tail(N) - tail(N + s))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def measure(k, side, post):
     """Exponent and chance of an arm's event, R above its level (side 1) or below (-1); 1 without a useful bound.
 
@@ -74,7 +73,7 @@ def measure(k, side, post):
     post[TILT, k], post[CHANCE, k] = (s, q) if q < 1.0 else (0.0, 1.0)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def prepare(t, post, clock, rng):
     """Choose leader and threshold from the posteriors, and the round of the next candidate."""
     K = post.shape[1]
@@ -97,7 +96,7 @@ def prepare(t, post, clock, rng):
     clock.arm = leader if quiet else ALL
 
 
-@nb.njit(error_model="numpy")
+@jit
 def candidate(clock, post, rng):
     """The arm of a round that is a candidate."""
     leader, u, first = clock.arm, rng.random() * clock.rate, 0
@@ -121,7 +120,7 @@ def candidate(clock, post, rng):
     return arm
 
 
-@nb.njit(error_model="numpy")
+@jit
 def leap(arm, m, money, own, arms, outcomes, rng):
     """Pull the leader's next block of up to m outcomes, if its chance stays below the cap whatever their order."""
     scale, post, _ = own

@@ -9,10 +9,9 @@ nothing depends on who was looked at when.
 from math import inf, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import last_outcome, loop, one, step
+from ..engine.driver import jit, last_outcome, loop, one, step
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..policies import linear as defined
@@ -74,7 +73,7 @@ def reach(eps, drift):
     return eps + sqrt(max(square_r, square_c, 0.0))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def largest(number, eps, told, estimates, value):
     """The first of the contenders with the largest value, and that value."""
     ratio, smallest = told.ratio, told.smallest
@@ -106,7 +105,7 @@ def remember(x, pull, contest):
     contest.race.pulls = h + 1
 
 
-@nb.njit(error_model="numpy")
+@jit
 def catch_up(k, x, estimates, contest):
     """Bring arm k, which is x, up to date: by the operations of `update`, from the pulls that it does not know of."""
     (p, q, w, _), u, missed, pulls = estimates, contest.u, contest.missed, contest.race.pulls
@@ -120,7 +119,7 @@ def catch_up(k, x, estimates, contest):
     contest.known[k] = pulls
 
 
-@nb.njit(error_model="numpy")
+@jit
 def put_back(estimates, contest):
     """Write the contenders' estimates back to where those of all arms are."""
     race, near, known = contest.race, contest.estimates, contest.known
@@ -130,7 +129,7 @@ def put_back(estimates, contest):
         estimates.squared_norm[k], known[k] = near.squared_norm[i], race.pulls
 
 
-@nb.njit(error_model="numpy")
+@jit
 def take_out(told, estimates, contest):
     """Bring the contenders up to date, and put what is known of them where they are updated together."""
     race, positions, near = contest.race, contest.positions, contest.estimates
@@ -144,7 +143,7 @@ def take_out(told, estimates, contest):
             contest.coordinates[j, i] = told.coordinates[j, positions[i]]
 
 
-@nb.njit(error_model="numpy")
+@jit
 def look(coordinates, inverse, arms):
     """The estimated rewards and costs of all arms, and their norms, up to rounding, from scratch."""
     product, squared = inverse @ coordinates, np.zeros(arms.n.size)
@@ -154,7 +153,7 @@ def look(coordinates, inverse, arms):
             np.sqrt(np.maximum(squared, 0.0)))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def new_contest(tries, eps, own, arms):
     """A survey: those arms become contenders whose bound comes near to the largest value, or after some failures all.
 
@@ -193,7 +192,7 @@ def new_contest(tries, eps, own, arms):
     contest.drift[:] = 0.0
 
 
-@nb.njit(error_model="numpy")
+@jit
 def forget(anew, own, arms):
     """Bring all arms up to date, so that no pull need be remembered; or work everything out anew."""
     told, memory, contest = own

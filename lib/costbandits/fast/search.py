@@ -10,9 +10,9 @@ stand in a tree: to change one, or to find the largest, takes log2(K) steps (5 t
 
 from math import inf
 
-import numba as nb
 import numpy as np
 
+from ..engine.driver import inlined, jit
 from ..engine.numerics import with_slack
 from ..engine.plain import index_at
 from ..engine.state import new_record
@@ -33,11 +33,8 @@ NODE = np.dtype([("bound", "f8"), ("until", "i8")])
 # absent from the tree: its bound, the round until which that holds, and the next such arm.
 ARM = np.dtype([("rate", "f8"), ("value", "f8"), ("bound", "f8"), ("until", "i8"), ("after", "i8")])
 
-# By LLVM: a call would still look at the count of each array, of which only the caller knows that there is none.
-_inlined = nb.njit(error_model="numpy", forceinline=True)
 
-
-@_inlined
+@inlined
 def put(tree, k, bound, until):
     """Give arm k a bound that holds until this round; -inf and NEVER take the arm out of the tree."""
     one, i = np.uint64(1), np.uint64(tree.size // 2 + k)        # without a sign: no check for negative ones
@@ -49,7 +46,7 @@ def put(tree, k, bound, until):
         tree[i].bound, tree[i].until = bound, until
 
 
-@_inlined
+@inlined
 def holder(column):
     """The arm from which a column of the tree has what its root has, the lowest position of several."""
     one, leaves, i = np.uint64(1), np.uint64(column.size // 2), np.uint64(1)
@@ -59,7 +56,7 @@ def holder(column):
     return np.int64(i - leaves)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def renew(index, t, k, value, best, own, arms, last):
     """Give arm k, whose index is `value`, a new bound, and return it: below the best index, for as long as possible.
 
@@ -83,7 +80,7 @@ def renew(index, t, k, value, best, own, arms, last):
     return bound
 
 
-@_inlined
+@inlined
 def lazy_argmax(index, t, own, arms, last):
     """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
 
@@ -136,7 +133,7 @@ def lazy_argmax(index, t, own, arms, last):
     return arm if sound else -1
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pulled(k, own):
     """An arm other than the leader was pulled: its bound does not hold any more."""
     tree = own.tree

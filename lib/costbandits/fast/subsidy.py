@@ -10,10 +10,9 @@ from collections.abc import Callable
 from math import inf, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, MOST, Money, if_counted, loop, one, pull, pull_many, step, unless_typed
+from ..engine.driver import FAR, MOST, Money, if_counted, jit, loop, one, pull, pull_many, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -60,7 +59,7 @@ def turns_from(t, left, arms, outcomes):
     return turns
 
 
-@nb.njit(error_model="numpy")
+@jit
 def sweep(turns, money, arms, outcomes):
     """Pull every arm so many times; the money then."""
     more = Money(0.0, 0.0, inf)
@@ -69,7 +68,7 @@ def sweep(turns, money, arms, outcomes):
     return Money(money.spent + more.spent, money.collected + more.collected, money.due)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def room(arm, own, arms):
     """How often an arm can be pulled, about, until it may not be the cheapest feasible one any more."""
     standard, part, worst = own.lower if own.pessimistic else own.upper, 1.0 - own.told.alpha, 0.0
@@ -86,7 +85,7 @@ def room(arm, own, arms):
     return 0.8 * arms.n[arm] * gap / (own.upper[arm] * lost)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def stays(arm, m, rewards, costs, own, arms):
     """Whether an arm stays the cheapest feasible one while it is pulled m times, with these rewards and costs in all.
 
@@ -115,7 +114,7 @@ def stays(arm, m, rewards, costs, own, arms):
     return True
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pull_block(arm, m, money, own, arms, outcomes):
     """Pull an arm up to m times at once if it stays the choice; the money then."""
     i, pool, row = arms.n[arm], outcomes.pool, outcomes.at[arm] + arms.n[arm]

@@ -33,11 +33,10 @@ A run is of one of four kinds, chosen anew from time to time with all its levels
 from math import exp, inf, log, nan, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
 from ..checks import ROUNDING
-from ..engine.driver import FAR, Money, if_counted, last_outcome, loop, pull_once, step
+from ..engine.driver import FAR, Money, if_counted, inlined, jit, last_outcome, loop, pull_once, step
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, skip, total
@@ -54,10 +53,6 @@ CONTENDED, CROWD, EACH = -1, -2, -3
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8"),
                  ("bound", "f8"), ("allowed", "f8"), ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"),
                  ("least", "f8"), ("members", "i8"), ("sure", "i8")])
-
-_jit = nb.njit(error_model="numpy")
-# By LLVM: to hand over so many arrays takes longer than most of what is done with them.
-_inlined = nb.njit(error_model="numpy", forceinline=True)
 
 
 class Tuning(NamedTuple):
@@ -116,7 +111,7 @@ def before(k, arm, price):
     return price[k] < price[arm] or (price[k] == price[arm] and k < arm)
 
 
-@_inlined
+@inlined
 def fill_in(low, top, own, rng):
     """The arm of a round, in which the scores not yet drawn lie between the levels of these tails."""
     scores, drawn = own.scores, own.scores.drawn
@@ -140,7 +135,7 @@ def each(own, rng):
     return cheapest(own.alpha, draws, draws, own.scores.price)
 
 
-@_inlined
+@inlined
 def unusual(k, own, rng):
     """The score of an arm whose stretch of the first line is hit; nan for a false alarm."""
     scores, race, gaussian = own.scores, own.race, own.gaussian
@@ -157,7 +152,7 @@ def unusual(k, own, rng):
     return knock(scores.level[k, tail], scores.chance[k, tail], -inf, scores.won[k], scores.pulls[k], gaussian, rng)
 
 
-@_inlined
+@inlined
 def disturbed(own, rng):
     """The arm of a round of a settled run in which a bell rings."""
     drawn, race, length = own.scores.drawn, own.race, own.trees[1, 0]
@@ -174,7 +169,7 @@ def disturbed(own, rng):
     return race.leader if quiet else fill_in(LOW, TOP, own, rng)
 
 
-@_inlined
+@inlined
 def between(k, tail, least, most, own, rng):
     """The score, given that it is at most `most`, of an arm whose stretch is hit; nan if it is not above `least`."""
     scores, gaussian = own.scores, own.gaussian
@@ -187,7 +182,7 @@ def between(k, tail, least, most, own, rng):
     return nan
 
 
-@_inlined
+@inlined
 def contended(own, rng):
     """The arm of a round of a contended run."""
     price, unknown, best, most, ceiling, j = own.scores.price, own.unknown, -1, inf, inf, -1
@@ -224,7 +219,7 @@ def contended(own, rng):
     return arm
 
 
-@_inlined
+@inlined
 def crowd(t, own, rng):
     """The arm of a round of a run with a crowd."""
     scores, drawn, race, member = own.scores, own.scores.drawn, own.race, own.member
@@ -259,7 +254,7 @@ def crowd(t, own, rng):
     return fill_in(LOW, TOP, own, rng)
 
 
-@_inlined
+@inlined
 def forget(scores):
     """Forget the scores of those outside the crowd."""
     for k in range(scores.drawn.size):
@@ -267,7 +262,7 @@ def forget(scores):
             scores.drawn[k] = nan
 
 
-@_jit
+@jit
 def settled(own):
     """Choose a leader and levels; False if no arm is far enough ahead."""
     mean, spread, price, race = own.scores.mean, own.scores.spread, own.scores.price, own.race
@@ -307,7 +302,7 @@ def settled(own):
     return own.trees[1, 0] <= min(tuning.calm, tuning.dispute / K)
 
 
-@_jit
+@jit
 def common_level(points, gaussian, scores):
     """A level that so many scores exceed on average, as far as they are normal, had each a Poisson number of them."""
     mean, spread = scores.mean, scores.spread
@@ -328,7 +323,7 @@ def common_level(points, gaussian, scores):
     return high
 
 
-@_jit
+@jit
 def summon(own):
     """Choose who is drawn in every round, and the levels of all others."""
     mean, spread, race, depth = own.scores.mean, own.scores.spread, own.race, own.tuning.depth
@@ -351,7 +346,7 @@ def summon(own):
             race.members += 1
 
 
-@_jit
+@jit
 def contend(own):
     """Choose levels for a contended run; False if there are none."""
     scores, tuning, gaussian = own.scores, own.tuning, own.gaussian
@@ -369,7 +364,7 @@ def contend(own):
     return True
 
 
-@_jit
+@jit
 def refresh(own):
     """Choose what kind the run is of, and all levels, from the posteriors."""
     tuning, race, scores, K = own.tuning, own.race, own.scores, own.scores.won.size
@@ -392,7 +387,7 @@ def refresh(own):
     race.work = 0.0
 
 
-@_inlined
+@inlined
 def wind(t, length, race, rng):
     """The round of the next bell of a settled run, and where on the line it rings."""
     far = rng.standard_exponential()
@@ -408,7 +403,7 @@ def holds(arm, own):
                                and (not own.unknown or price < race.dearer or price == race.agreed))
 
 
-@_inlined
+@inlined
 def spared(arm, own):
     """Whether a rival that has become cheaper, if costs are unknown, may keep its level."""
     scores, race = own.scores, own.race

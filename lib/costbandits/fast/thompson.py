@@ -32,10 +32,9 @@ this depends on how a run is cut into blocks: with outcomes 0 and 1 it is the sa
 from math import exp, frexp, inf, ldexp, log, log1p, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, Money, if_counted, loop, step
+from ..engine.driver import FAR, Money, if_counted, jit, loop, step
 from ..engine.numerics import SLACK, bent, excess, tail
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -81,7 +80,7 @@ class Bells(NamedTuple):
         return cls(tuning, np.ones((RATE + 1, K)), new_record(RACE), np.zeros(K + 1, np.int64))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def bound(a, b, c, d, s, theta):
     """Chernoff's M(s) theta^-s, for a + b = c + d, relatively to 1e-9 even after 1e13 pulls.
 
@@ -96,7 +95,7 @@ def bound(a, b, c, d, s, theta):
                + tail(a + s) - tail(a) + tail(c - s) - tail(c) + 2.0 * tail(N) - tail(N + s) - tail(N - s))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def chernoff(a, b, c, d, theta, side):
     """Exponent s and Chernoff's bound q on P(V > theta) (side = 1) or P(V < theta) (side = -1); (0, 1) if s misses.
 
@@ -120,7 +119,7 @@ def gamma(shape, z):
     return d * (1.0 + w)**3, 1.8 * d * w**4
 
 
-@nb.njit(error_model="numpy")
+@jit
 def kept(shape, z):
     """Logarithm of the probability with which that candidate is kept."""
     d = shape - 1.0 / 3.0
@@ -128,7 +127,7 @@ def kept(shape, z):
     return 0.5 * z * z + d * (1.0 - v + log(v))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def draw(a, b, c, d, rng):
     """V = R/C of a posterior: a Beta is a share of two Gammas. All four are kept or refused by one uniform number."""
     if a < 1.0 or c < 1.0:
@@ -142,7 +141,7 @@ def draw(a, b, c, d, rng):
                 return w * (y + z) / (y * (w + x))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def knock(a, b, c, d, s, theta, rng):
     """Draw V at the ringing of a bell; 0 for a false alarm."""
     V = draw(a + s, b, c - s, d, rng)
@@ -164,7 +163,7 @@ def wind(t, k, q, post, rng):
     post[BELL, k] = t + wait(post[RATE, k], rng)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def next_bell(t, bells):
     """The round of the first bell after t. Positive numbers sort like their bits, which are compared many at a time."""
     bits, first = bells.view(np.int64), INFINITE
@@ -179,7 +178,7 @@ def gain(a, c, N, s, x, y):
     return (a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def cover(t, tuning, post, race, rng):
     """A new cap on the leader's chance, and the round of its next candidate after t."""
     k = race.leader
@@ -191,7 +190,7 @@ def cover(t, tuning, post, race, rng):
     race.ring = min(next_bell(0.0, post[BELL]), race.until + 1.0)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def refresh(t, tuning, post, race, rng):
     """Choose leader and threshold from the posteriors, and wind all bells for them."""
     leader, theta = 0, -inf
@@ -212,7 +211,7 @@ def refresh(t, tuning, post, race, rng):
     cover(t, tuning, post, race, rng)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def contest(t, low_rang, post, race, rung, rng):
     """The arm with the largest V in round t, in which some bell has rung."""
     leader, theta, bells, heard = race.leader, race.theta, post[BELL], 0
@@ -260,7 +259,7 @@ def contest(t, low_rang, post, race, rung, rng):
     return arm
 
 
-@nb.njit(error_model="numpy")
+@jit
 def attend(t, tuning, post, race, rng):
     """See to the leader before round t, if a refresh is due or a candidate comes; whether its bell rings."""
     if t > race.until:
@@ -292,7 +291,7 @@ def how_many(arm, column, low, high, outcomes):
     return often
 
 
-@nb.njit(error_model="numpy")
+@jit
 def leap(free, money, own, arms, outcomes, rng):
     """Pull the leader's next block, of up to `free` outcomes, if its chance cannot exceed the cap on the way."""
     post, race, arm = own.posteriors, own.race, own.race.leader
@@ -315,7 +314,7 @@ def leap(free, money, own, arms, outcomes, rng):
     return money
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pull_on(arm, free, money, own, arms, outcomes, rng):
     """Pull an arm up to `free` times, as long as its leaf reaches and its chance is at most the cap."""
     post, pool, (spent, collected, due), i, done = own.posteriors, outcomes.pool, money, arms.n[arm], 0
