@@ -294,7 +294,7 @@ def apart(signature: Signature) -> Callable[[Callable], Callable]:
 
 @functools.lru_cache(256)
 def around(kernel: Kernel, *rules: Callable) -> Callable:
-    """A kernel with rules, its first arguments, compiled into it: a quarter faster than to call them by address.
+    """A kernel with rules, its first arguments, compiled into it: a quarter faster, for some seconds of compiling.
 
     >>> around(Kernel(lambda rule, x: 2 * rule(x)), nb.njit(lambda x: x + 1))(3)
     8
@@ -304,6 +304,7 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
     # Inlined before it is typed: else Numba makes machine code of the whole loop twice.
     loop = nb.njit(inline="always", **OPTIONS)(kernel.py_func)
     inside = {"loop": loop, **{f"rule_{i}": rule for i, rule in enumerate(rules)}}
+    # Spelled out: of *arguments Numba could not be told the types.
     names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[len(rules):])
     outer = eval(compile(f"lambda {names}: loop({', '.join(list(inside)[1:])}, {names})", __file__, "eval"), inside)
     outer.__module__ = __name__
@@ -315,7 +316,7 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
 
 
 def ready(rule: Callable, signature: Signature | None = None) -> Callable:
-    """The rule, compiled for this signature, or else for the types of each call.
+    """The rule, compiled when it is played: for this signature, or else for the types of each call.
 
     >>> from costbandits.engine.plain import INDEX
     >>> ready(cb.UCB1.rule, INDEX) is cb.UCB1.rule

@@ -216,7 +216,8 @@ def _draw(state, weight, law, scale, mode, least, most, c, d, b, step, bend):
 def binomial(state, N, p):
     """The number of successes among N trials of probability p; N is at most 2**62.
 
-    The ratio of neighbours, (N - x) p to (x + 1) (1 - p), falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm.
+    The ratio of neighbours, (N - x) p to (x + 1) (1 - p), falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm,
+    which is at least 4 / (N + 1).
     """
     if N == 0 or p <= 0:        # pragma: no cover - in compiled draws
         return np.int64(0)
