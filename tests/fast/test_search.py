@@ -130,7 +130,7 @@ ERRORS = {
                                             "rivals[leader].value, rivals[leader].after = best, -1"),
     "a bound beyond the last round": ("LEAST), last - t)", "LEAST), 10 * last)"),
     "an infinite index of an earlier position": ("or holder(tree.bound) > arm)", "or holder(tree.bound) >= 0)"),
-    "another's pull ignored": ("put(tree, k, math.inf, 0)", "None"),
+    "another's pull ignored": ("put(tree, k, inf, 0)", "None"),
 }
 
 
@@ -143,7 +143,7 @@ def not_compiled(error=None):
     right, wrong = ERRORS.get(error, ("", ""))
     assert error is None or source.count(right) == 1
     names = {**vars(numerics), **vars(engine), "nb": SimpleNamespace(njit=lambda **_: lambda part: part),
-             **dict.fromkeys(("_inlined", "step"), lambda part: part), "leaves_of": lambda tree: tree.size // 2}
+             **dict.fromkeys(("inlined", "jit", "step"), lambda part: part), "leaves_of": lambda tree: tree.size // 2}
     exec(source.replace(right, wrong) if error else source, names)
     return SimpleNamespace(**names)
 

@@ -1,11 +1,10 @@
 """How compiled code is kept on disk, which rests on private parts of Numba.
 
-Compiled code is kept on disk by Numba, in `__pycache__` or where NUMBA_CACHE_DIR says. Numba takes it for current while
-the file of the function is unchanged. That is too strict, since a reworded comment changes the file, and too lax, since
-a function that is called may stand in another file. Here it is current while the bytecode and the constants of the
-function and of all that it calls are the same, wherever the files stand. So loops with a rule typed into a notebook
-are kept, too, but only the newest of them. Where code cannot be kept or read, since a version of Numba lacks a private
-part, a folder cannot be written or a file is damaged, it is compiled anew, and one warning says so.
+Numba keeps it in `__pycache__` or where NUMBA_CACHE_DIR says, as long as the file of the function is unchanged. That is
+too strict, since a reworded comment changes the file, and too lax, since a function that is called may stand in another
+file. Here it is current while the bytecode and the constants of the function and of all that it calls are the same,
+wherever the files stand. So loops with a rule typed into a notebook are kept, too, but only the newest of them. Where
+code cannot be kept or read it is compiled anew, and one warning says so.
 """
 
 import contextlib
@@ -31,7 +30,6 @@ from .fingerprint import digest, nested
 
 OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}     # 1 / 0 is infinite, as in NumPy; C calls none of it
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
-UNKEPT = "kept code cannot be read or written"
 TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
 
 
@@ -80,7 +78,7 @@ def _keep(made, holds_a_rule):
 
 
 def _or_none(method):
-    """What a method of a cache returns; whatever goes wrong with a file, no file was found, and none is written."""
+    """A method of a cache for which a file that something is wrong with is not there."""
     @functools.wraps(method)
     def call(*arguments):
         try:
@@ -91,7 +89,7 @@ def _or_none(method):
 
 
 def _keep_parts(function, seen):
-    """Keep also what a loop calls: the next loop that calls it need not compile it again, in whatever process."""
+    """Keep also what a loop calls, for the next loop that calls it."""
     for _, part in _used(function):
         called = getattr(part, "py_func", None)
         if called is not None and called not in seen:
@@ -118,12 +116,9 @@ def _forget_old(folder):
 
 @functools.cache
 def _forgiving(file):
-    """Numba's class of files of compiled code, which notices damage; an index that cannot be read counts as empty.
-
-    Two processes that save at the same time may give one name to code for two signatures: the key is saved with each.
-    """
+    """Numba's class of files of compiled code, which notices damage; an index that cannot be read counts as empty."""
     class Kept(file):
-        def save(self, key, data):
+        def save(self, key, data):      # with its key: two processes at once may give one name to two signatures
             inner = self._dump((key, data))
             super().save(key, (hashlib.sha256(inner).digest(), inner))
 
@@ -150,7 +145,8 @@ def _forgiving(file):
 
 
 def _warn_unkept(error):
-    _warn_once(UNKEPT, f"{type(error).__name__}: {error}", "; set NUMBA_CACHE_DIR to a folder that can be written")
+    _warn_once("kept code cannot be read or written", f"{type(error).__name__}: {error}",
+               "; set NUMBA_CACHE_DIR to a folder that can be written")
 
 
 def _warn_once(what, why, cure=" in each process", *, told=set()):     # noqa: B006 - of the whole process
@@ -166,10 +162,10 @@ def compiling() -> bool:
     False
     """
     lock = getattr(nb.core.compiler_lock.global_compiler_lock, "_lock", None)
-    if lock is None or not lock.acquire(blocking=False):
-        return lock is not None
-    lock.release()
-    return False
+    free = lock is None or lock.acquire(blocking=False)
+    if free and lock is not None:
+        lock.release()
+    return not free
 
 
 def content(function: Callable) -> str:
@@ -224,10 +220,9 @@ def _holds_typed(rule):
 
 
 class Kernel:
-    """A pull loop, or another function that only Python calls, compiled when it is first called.
+    """A function from a file that only Python calls, such as a pull loop, compiled when it is first called.
 
-    For `signature`, or else for the types of each call; `holds_a_rule` if `around` made it. What was compiled stays on
-    disk, so the function must come from a file.
+    For `signature`, or else for the types of each call; `holds_a_rule` if `around` made it.
 
     >>> Kernel(lambda x: x + 1).py_func(2)
     3
@@ -261,9 +256,7 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
 
 
 def apart(signature: Signature) -> Callable[[Callable], Callable]:
-    """Compile a function for this signature, once: compiled code calls it by its name.
-
-    Numba links whatever a function calls into it and optimizes all of that again, in each loop.
+    """Compile a function once: code calls it by its name, which else has it linked and optimized in each loop again.
 
     >>> @apart(nb.float64(nb.int64))
     ... def half(x):
@@ -305,9 +298,7 @@ def apart(signature: Signature) -> Callable[[Callable], Callable]:
 
 @functools.lru_cache(256)
 def around(kernel: Kernel, *rules: Callable) -> Callable:
-    """A kernel with rules compiled into it, to be called without them; they are its first arguments.
-
-    A quarter faster than calling the rule by its address, for some seconds of compiling when the rule is new.
+    """A kernel with rules, its first arguments, compiled into it: a quarter faster, for some seconds of compiling.
 
     >>> around(Kernel(lambda rule, x: 2 * rule(x)), nb.njit(lambda x: x + 1))(3)
     8
@@ -329,8 +320,7 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
 
 
 def ready(rule: Callable, signature: Signature | None = None) -> Callable:
-    """The rule, compiled for this signature, or else for the types of each call: rules of the library are compiled only
-    when they are played.
+    """The rule, compiled when it is played: for this signature, or else for the types of each call.
 
     >>> from costbandits.engine.plain import INDEX
     >>> ready(cb.UCB1.rule, INDEX) is cb.UCB1.rule

@@ -2,8 +2,7 @@
 
 Normal and exponential numbers come from ziggurats (Marsaglia and Tsang, "The ziggurat method for generating random
 variables", 2000): the region under the density is covered by a strip with a tail and by rectangles, all of the same
-area. One of them is chosen by the low bits of a word, a point in it by the high bits. Nearly always the point lies
-where the density is certainly above it; then a product and a comparison are all that is to do.
+area. The low bits of a word choose one of them, the high bits a point in it, which is nearly always below the density.
 
 A Beta is the share of one Gamma in two. Gammas come from the cube of a normal number (Marsaglia and Tsang, "A simple
 method for generating gamma variables", 2000). One uniform number decides whether both are kept or both drawn again.
@@ -23,8 +22,8 @@ _1, _11, _LAYER = U(1), U(11), U(LAYERS - 1)
 def _layers(density, inverse, start, tail):
     """Right ends of the layers of a ziggurat from the bottom to the top, and the density there.
 
-    The tail holds the area beyond `start`, where the second layer ends. The first end is that of a rectangle with the
-    area of strip and tail. The last is 0, and `start` is right if the last layer has the same area, too.
+    The second layer ends at `start`, beyond which `tail` is the area. The first end is that of a rectangle with the
+    area of strip and tail; the last is 0, and `start` is right if the last layer has the same area, too.
     """
     area, ends = start * density(start) + tail, [start]
     while len(ends) < LAYERS - 1:
@@ -98,8 +97,8 @@ def log_kept(d, w):
 def beta(state, a, b, out):
     """Fill a 1-D array with independent draws of Beta(a, b), for all a, b above 0.
 
-    Where a shape is below 1, its Gamma is one of shape a + 1 times U^(1/a). That power can be too small for a number:
-    only the ratio of the two powers is computed, from its logarithm.
+    A Gamma of a shape a below 1 is one of shape a + 1 times U^(1/a), which can be too small for a number: only the
+    ratio of the two powers is computed, from its logarithm.
     """
     d, e = a + (a < 1.0) - 1.0 / 3.0, b + (b < 1.0) - 1.0 / 3.0
     sd, se, top = 1.0 / (3.0 * sqrt(d)), 1.0 / (3.0 * sqrt(e)), max(d, e)
@@ -165,7 +164,7 @@ def quantile(p):
 
 @nb.njit(error_model="numpy")
 def truncated_normal(state, law, out):
-    """Fill a 1-D array with independent draws of a normal law conditioned to [low, high], by inversion.
+    """Fill a 1-D array with draws of a normal law conditioned to [low, high], by inversion.
 
     `law` holds the parent's mean and sd, low, high, and the attributes `_ends` and `_side` of `TruncatedNormal`.
     """
@@ -177,10 +176,7 @@ def truncated_normal(state, law, out):
 
 @nb.njit(error_model="numpy")
 def clipped_log_normal(state, law, out):
-    """Fill a 1-D array with independent draws of exp(mean + sd Z), clipped to [low, high].
-
-    `law` holds mean, sd, low, high, and the logarithm of high, so that no exponential is too large for a number.
-    """
+    """Fill a 1-D array with draws of exp(mean + sd Z), clipped to [low, high]; law: mean, sd, low, high, log high."""
     for i in range(len(out)):
         x = min(law[0] + law[1] * normal(state), law[4])
         out[i] = min(max(exp(x), law[2]), law[3])

@@ -1,7 +1,6 @@
 """One driver for all policies: it asks for an arm, has it pulled, and stops where a run must stop.
 
-What a policy does is three functions, which are inlined into the driver (`loop`), and a fourth says how often the
-driver looks up. Each is compiled by `step`:
+What a policy does is four functions, compiled by `step` and inlined into the driver (`loop`):
 
 * `choose(t, money, own, arms, limits, rng)` returns the arm of round t + 1, and for how many pulls it is good at most;
   or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and any number.
@@ -14,11 +13,11 @@ driver looks up. Each is compiled by `step`:
 number was drawn for it, so an arm whose law is sampled in Python is left as soon as its outcomes have run out.
 
 With state in arrays a step costs ten times as much as with plain local numbers (37 against 3 ns a pull), and so do
-arrays whose references are counted: tuples of arrays are lent to the compiled code without counts.
+arrays whose references are counted: tuples of arrays are lent to the driver without counts.
 """
 
-import math
 from collections.abc import Callable
+from math import inf
 
 import numba as nb
 from numba import types as T
@@ -26,7 +25,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .compilation import apart, around, compiled_for
-from .state import ARMS, LIMITS, MONEY, OUTCOMES, RECORD, STATE, Money
+from .state import ARMS, LIMITS, MONEY, OUTCOMES, RECORD, STATE, Money, Outcome
 from .trees import LEAF, added_up, block, is_counted, is_typed, read_on, settle, skip, total
 
 MANY = 16           # pulls that are worth a call of `pull_many`
@@ -35,18 +34,19 @@ FAR = 2.0**61       # no block is larger
 WHOLE = 2.0**53     # whole numbers from here on are rounded to even ones, or more
 LARGE = 1e9         # from such a spending on it is added up at every step
 
-# What the driver returns; NEAR_CEILING: not every arm may still be affordable. OUT_OF_ROWS is what a run ends with if
-# there are no more outcomes to read, as in a log.
+# What the driver returns; NEAR_CEILING: not every arm may still be affordable; OUT_OF_ROWS: a run has no outcomes left.
 RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE, OUT_OF_ROWS = range(9)
 
-# What `choose` returns instead of an arm: skip a round, or play the null arm of a mixture; end the run, for no arm is
-# affordable; stop, for some arm may be too expensive; an index that is not a number.
+# What `choose` returns instead of an arm: skip a round, or play the null arm of a mixture; end the run, for none is
+# affordable; stop, for some arm may be too expensive; an index is not a number.
 SKIP, NULL_ARM, END, PAUSE, NOT_NUMBER = -1, -2, -3, -4, -5
 
 step = nb.njit(inline="always", error_model="numpy")
+jit = nb.njit(error_model="numpy")
+inlined = nb.njit(forceinline=True, error_model="numpy")       # by LLVM: to hand over many arrays takes long
 
 
-# ---- arrays without counted references ---------------------------------------------------------------
+# ---- arrays without counted references, which take as long as ten indices at each call -----------------
 
 def _bare(context, builder, kind, value):
     if isinstance(kind, T.Array):
@@ -66,6 +66,7 @@ def _bare(context, builder, kind, value):
 
 @intrinsic
 def _lent(typing, things):
+    """The same array, generator or nested tuple, whose owner must outlive it, without reference counts."""
     return things(things), lambda context, builder, _, values: _bare(context, builder, things, values[0])
 
 
@@ -74,20 +75,11 @@ if nb.config.DISABLE_JIT:
         return things
 
 
-@step
-def lent(things):
-    """The same array, generator or nested tuple, without reference counts: its owner must outlive it.
-
-    To count them at each call of a compiled function takes as long as ten indices.
-    """
-    return _lent(things)
-
-
 # ---- pulls -------------------------------------------------------------------------------------------
 
 @step
 def pull(arm, arms, outcomes):
-    """Pull an arm whose outcomes are at hand, add its reward and cost to what is known of it, and return them."""
+    """Pull an arm whose outcomes are at hand, and add them to what is known of it; its reward and cost."""
     i = arms.n[arm]
     row = outcomes.at[arm] + i
     reward, cost = outcomes.pool[row, 0], outcomes.pool[row, 1]
@@ -108,6 +100,13 @@ def pull_once(arm, arms, outcomes):
     if arms.n[arm] == outcomes.filled[arm]:
         settle(arm, arms, outcomes)
     return reward, cost
+
+
+@step
+def last_outcome(arm, arms, outcomes):
+    """What the last pull of an arm paid and cost."""
+    row = outcomes.at[arm] + arms.n[arm] - 1
+    return Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
 
 
 @step
@@ -184,8 +183,7 @@ def many(arm, m, t, money, own, arms, outcomes, rng):
     if m >= MANY:
         money = pull_many(arm, m, money, arms, outcomes)
     else:
-        reward, cost = pull_once(arm, arms, outcomes)
-        money = Money(money.spent + cost, money.collected + reward, money.due)
+        money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
     return money, arms.n[arm] - i
 
 
@@ -203,13 +201,10 @@ def note(state, record):
 
 @apart(T.UniTuple(T.float64, 2)(T.int64, ARMS, OUTCOMES))
 def large_sums(k, arms, outcomes):
-    """Reward and cost of a position, as sums where whole numbers are not exact any more.
-
-    There a sum loses what is added to it one by one, up to the end of a leaf. If outcomes are counted, it is that of
-    all counts, which include the leaf, without what is left of the leaf.
-    """
+    """Reward and cost of a position where whole numbers are not exact any more, and a sum loses what is added to it."""
     if not is_counted(k, outcomes):
         return arms.reward[k], arms.cost[k]
+    # Of all counts, which include the leaf, without what is left of the leaf.
     (reward, _), (cost, _), r, c = added_up(k, 0, outcomes), added_up(k, 1, outcomes), 0.0, 0.0
     for i in range(outcomes.at[k] + arms.n[k], outcomes.at[k] + outcomes.filled[k]):
         r, c = r + outcomes.pool[i, 0], c + outcomes.pool[i, 1]
@@ -232,21 +227,21 @@ def add_up(state, outcomes=None):
 def approach(spent, due):
     """The spending at which the money is to be added up anew: at which a thousandth is left of what is left now.
 
-    A running sum of a million costs is off by more than the stop rules allow for. If it is corrected there, and again
-    where a thousandth of that is left, then what decides when a run ends is a sum of no more than a thousand costs.
-    Where so much is due that a small cost might be lost in a sum, the money is added up at every step.
+    A running sum of a million costs is off by more than the stop rules allow for; corrected there, and again where a
+    thousandth of that is left, what ends a run is a sum of no more than a thousand costs. Where so much is due that a
+    small cost might be lost in a sum, the money is added up at every step.
     """
     if due < LARGE:
         return due - 0.001 * (due - spent)
-    return -math.inf if due < math.inf else math.inf
+    return -inf if due < inf else inf
 
 
 @apart(T.int64(T.int64, T.int64, T.float64, T.float64, OUTCOMES, STATE, RECORD, LIMITS))
 def checkpoint(arm, t, spent, collected, outcomes, state, record, limits):
     """Write the state back, note the checkpoints just passed, and say whether and why the run stops.
 
-    Without an anytime budget the money is added up over the arms, and a loop that may end by it goes on with that: a
-    running sum is off after a million additions, and beyond 2**53 it stands still.
+    Without an anytime budget the loop goes on with money that was added up over the arms: a running sum is off after
+    a million additions, and beyond 2**53 it stands still.
     """
     now, arms = state.now, state.arms
     if arms.n[arm] == outcomes.filled[arm]:
@@ -277,12 +272,9 @@ def end_run(t, outcomes, state, record):
 
 @compiled_for()
 def drive(choose, advance, learn, goes_on, own, rng, game):
-    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these.
-
-    RUNNING if it is called back: then it goes on where it was, with the very next choice, when it is called again.
-    """
-    state, record, own, rng = game.state, game.record, lent(own), lent(rng)
-    outcomes, limits, arms = lent(game.outcomes), lent(game.limits), lent(state.arms)
+    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
+    state, record, own, rng = game.state, game.record, _lent(own), _lent(rng)
+    outcomes, limits, arms = _lent(game.outcomes), _lent(game.limits), _lent(state.arms)
     K, now = arms.n.size, state.now
     last, max_cost, ceiling, rate, pause, beat, nears = limits
     status, arm, t, spent, collected, near, called = RUNNING, 0, now.rounds, now.spent, now.reward, nears[0], beat[0]
@@ -317,7 +309,7 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
                 return end_run(t, outcomes, state, record)
             else:
                 return NEAR_CEILING if chosen == PAUSE else NOT_A_NUMBER if chosen == NOT_NUMBER else NO_SUCH_ARM
-            if going and beat[0] != called:
+            if going and beat[0] != called:         # called again, it goes on with the very next choice
                 now.rounds, now.spent, now.reward, nears[0] = t, spent, collected, near
                 return RUNNING
         status = checkpoint(arm, t, spent, collected, outcomes, state, record, limits)

@@ -17,10 +17,7 @@ UNIT = 2.0**-53
 
 @nb.njit(error_model="numpy")
 def philox(key, a, b, c, d):
-    """The block of the counter (a, b, c, d) under a key, as two numbers of 64 bits; all are unsigned, below 2**32.
-
-    The key is one number of 64 bits.
-    """
+    """The block of the counter (a, b, c, d), each unsigned below 2**32, under a key of 64 bits: two numbers like it."""
     k0, k1 = key & _LOW, key >> _HALF
     for _ in range(10):
         x, y = _M0 * a, _M1 * c
@@ -56,10 +53,7 @@ def uniform(state):
 
 @nb.njit(error_model="numpy")
 def below(state, bound):
-    """A whole number from 0 to bound - 1, all equally likely; bound is at most 2**32.
-
-    By Lemire's product; the few that would make some numbers likelier are refused.
-    """
+    """A whole number from 0 to bound - 1, all equally likely, by Lemire's product; bound is at most 2**32."""
     bound = U(bound)
     product = (bits(state) >> _HALF) * bound
     if product & _LOW < bound:

@@ -1,20 +1,20 @@
 """The plain ways of playing, by which every policy is defined: a look at every arm, or a rule's choice, in each round.
 
-A rule typed by a reader comes in by its address, as a function of one signature (`INDEX`, `CHOICE`), so one compiled
-loop serves all of them. Around a choice of the library a loop is compiled of its own (`by_rule`).
+A rule typed by a reader comes in by its address, with one signature (`INDEX`, `CHOICE`), so one compiled loop serves
+all of them. Around a choice of the library a loop is compiled of its own (`by_rule`).
 """
 
 import functools
-import math
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numba import types as T
 
 from .compilation import compiled_for
-from .driver import END, NOT_NUMBER, NULL_ARM, driven, in_leaf, loop, nothing, one, step
-from .state import GAME, Outcome
+from .driver import END, NOT_NUMBER, NULL_ARM, driven, in_leaf, last_outcome, loop, nothing, one, step
+from .state import GAME
 
 INDEX_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "constant", "params")
 CHOICE_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "problem", "params", "memory", "rng")
@@ -58,14 +58,14 @@ def index_at(t, k, index, arms, constant, params):
 @step
 def affords_none(money, limits):
     """Whether the cheapest arm is too expensive for what is left of a hard budget."""
-    hard = limits.rate == 0.0 and limits.ceiling < math.inf
+    hard = limits.rate == 0.0 and limits.ceiling < inf
     return hard and money.spent + limits.max_cost.min() > limits.ceiling
 
 
 @step
 def full_scan(t, money, own, arms, limits, rng):
     """The affordable arm with the largest index, ties to the lowest position; each arm once to begin with."""
-    K, arm, best, found = arms.n.size, END, -math.inf, False
+    K, arm, best, found = arms.n.size, END, -inf, False
     # An arm that was passed over in the first K rounds was too expensive, and stays so.
     for k in range(K if t < K else 0):
         if arms.n[k] == 0 and money.spent + limits.max_cost[k] <= limits.ceiling:
@@ -106,9 +106,7 @@ def by_choosing(choose, problem, params, memory, rng, game):
 
 @functools.lru_cache(256)
 def by_rule(rule: Callable, learn: Callable | None = None) -> Callable:
-    """The loop that does what a choice of the library says, and learns after each pull; own: `Ruled`.
-
-    They are called as `policies.base.NamedRule` says.
+    """The loop of a choice of the library, which learns after each pull (`policies.base.NamedRule`); own: `Ruled`.
 
     >>> from costbandits.policies.suak import knowing
     >>> by_rule(knowing) is by_rule(knowing)
@@ -123,8 +121,6 @@ def by_rule(rule: Callable, learn: Callable | None = None) -> Callable:
 
     @step
     def take_up(arm, m, t, own, arms, outcomes, rng):
-        row = outcomes.at[arm] + arms.n[arm] - 1
-        outcome = Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
-        learn(t, arm, outcome, arms, own.told, own.params, own.memory, rng)
+        learn(t, arm, last_outcome(arm, arms, outcomes), arms, own.told, own.params, own.memory, rng)
 
     return loop(choose, one, nothing if learn is None else take_up)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .driver import DONE, LAST_ROUND, OUT_OF_ROWS, RUNNING, STACK_EMPTY, note
 from .stacks import Stacks
-from .state import NOW, Arms, Game, Record, State, new_limits, new_record
+from .state import NOW, Arms, Game, Limits, Record, State, new_record
 
 
 class RuleError(Exception):
@@ -34,8 +34,8 @@ def _is_the_rules(error):
 class Pulse:
     """A thread that changes `beat` a few times a second while anybody plays, and ends when nobody does.
 
-    No lock is needed: a player enters before it looks whether the thread is there, and the thread looks for players
-    once more after it has said that it ends. After a fork the thread is gone, and the number of the process another.
+    It needs no lock: a player enters before it looks for the thread, which looks for players once more after it has
+    said that it ends. After a fork the thread is gone, and the number of the process another.
 
     >>> pulse = Pulse()
     >>> pulse.enter("somebody"), pulse.process is None
@@ -74,9 +74,8 @@ PULSE = Pulse()
 class Run:
     """One run of one policy: its state, and the loops' calls on it.
 
-    Checkpoints are due at a spending, `due`, or with `ends` at these rounds; the run ends at the last of them, or else
-    at `max_rounds`. The other arguments are those of `state.Limits`. Whoever sets `given_up` to a list ends the run,
-    by an error, when he puts something in.
+    Checkpoints are due at a spending, `due`, or with `ends` at these rounds; the run ends at the last of them, or at
+    `max_rounds`. The other arguments are those of `state.Limits`. Once `given_up` is true it ends by an error.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.25)] * 2)
     >>> run = Run(Stacks(bandit, seed=0, replication=0, order=[0, 1]), due=[5.0], max_rounds=100)
@@ -91,13 +90,14 @@ class Run:
         self.stacks, self.outcomes, self.max_rounds, self.ends = stacks, stacks.outcomes(), max_rounds, ends
         self.state = State(Arms.of(K), new_record(NOW))
         self.record = Record(np.ascontiguousarray(due, float), np.zeros((C, K), np.int64), np.zeros(C, NOW))
-        self.limits = new_limits(max_rounds, np.zeros(K) if max_cost is None else max_cost, ceiling, rate)
+        self.limits = Limits(int(max_rounds), np.zeros(K) if max_cost is None else np.array(max_cost, float),
+                             float(ceiling), float(rate))
         self.given_up = ()
         self.worked_on = ()     # the last loop's own arguments, for tests to look at
 
     @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
     def play(self, loop: Callable, *own: object, pause: float = math.inf) -> int:
-        """Call `loop(*own, game)` until the run ends; its status. Draws outcomes when a stack is empty.
+        """Call `loop(*own, game)` until the run ends, and draw outcomes when a stack is empty; its status.
 
         From a spending of `pause` on `choose` is asked anew whether it can go on. A few times a second the loop comes
         back, so that Python handles signals.
@@ -114,21 +114,18 @@ class Run:
                 while status == RUNNING:
                     if self.given_up:
                         raise RuntimeError("nobody wants this run any more")
-                    status = self._call(loop, *own, Game(self.outcomes, self.state, self.record, limits))
+                    try:
+                        status = loop(*own, Game(self.outcomes, self.state, self.record, limits))
+                    except Exception as error:
+                        if _is_the_rules(error):
+                            raise RuleError(int(now.rounds) + 1) from error
+                        raise
                 if status == LAST_ROUND and self.ends is not None:
                     status = self._note_round()
                 if status not in (STACK_EMPTY, RUNNING):
                     return status
         finally:
             PULSE.players.discard(self)
-
-    def _call(self, loop, *arguments):
-        try:
-            return loop(*arguments)
-        except Exception as error:
-            if _is_the_rules(error):
-                raise RuleError(int(self.state.now.rounds) + 1) from error
-            raise
 
     def _note_round(self):
         """Note the checkpoints due at this round."""

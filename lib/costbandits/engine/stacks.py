@@ -9,25 +9,14 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..environments import distributions as dist
 from ..environments.bandits import Bandit
-from ..environments.distributions import (
-    Bernoulli,
-    Beta,
-    ClippedLogNormal,
-    Constant,
-    Discrete,
-    Distribution,
-    Empirical,
-    TruncatedNormal,
-    draw,
-)
 from . import trees
 from .compilation import compiled_for
 from .state import Arms, Outcomes
 from .trees import LEAF, read_leaf, read_on
 
-# What a random stream is for. One SeedSequence per (replication, purpose, arm): unlike plain lists such as
-# [seed, replication], spawn keys of different meaning do not collide, for replications below 2**32.
+# What a random stream is for: spawn keys of different meaning do not collide, for replications below 2**32.
 INSTANCE, REWARD, COST, POLICY, ORDER, TREES, ROWS = range(7)
 
 COUNTED = 32            # a law with more values is sampled value by value
@@ -52,7 +41,7 @@ def _read_leaves(k, n, row, leaves, outcomes):
 
 
 def stream(seed: int, replication: int, purpose: int, *place: int) -> np.random.Generator:
-    """The random generator of one purpose in one replication; of one place in it, such as an arm, if there are several.
+    """The random generator of one purpose in one replication, and of one place in it, such as an arm.
 
     >>> stream(0, 7, ORDER).permutation(3), stream(0, 7, ORDER).permutation(3)
     (array([1, 2, 0]), array([1, 2, 0]))
@@ -60,26 +49,26 @@ def stream(seed: int, replication: int, purpose: int, *place: int) -> np.random.
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, purpose, *(place or (0,)))))
 
 
-def counted(law: Distribution) -> tuple[np.ndarray, np.ndarray] | None:
+def counted(law: dist.Distribution) -> tuple[np.ndarray, np.ndarray] | None:
     """The values of a law and their probabilities, if the trees are to count them.
 
-    >>> counted(Bernoulli(0.25)), counted(Beta(1, 1))
+    >>> counted(cb.Bernoulli(0.25)), counted(cb.Beta(1, 1))
     (((1.0, 0.0), (0.25, 0.75)), None)
     """
-    if type(law) is Bernoulli:
+    if type(law) is dist.Bernoulli:
         return (1.0, 0.0), (law.p, 1.0 - law.p)
-    if type(law) is Constant:
+    if type(law) is dist.Constant:
         return (law.value,), (1.0,)
-    if type(law) is Empirical:
+    if type(law) is dist.Empirical:
         values, often = np.unique(law.values, return_counts=True)
         return (values, often / len(law.values)) if len(values) <= COUNTED else None
-    return (law.values, law.probabilities) if type(law) is Discrete and len(law.values) <= COUNTED else None
+    return (law.values, law.probabilities) if type(law) is dist.Discrete and len(law.values) <= COUNTED else None
 
 
 def _counted_pair(laws, joint):
     """`counted` of a reward and a cost; of a pair of columns both or neither, since they are read together."""
-    if joint and any(type(law) is Empirical for law in laws):
-        return [counted(law) if type(law) is Constant else None for law in laws]
+    if joint and any(type(law) is dist.Empirical for law in laws):
+        return [counted(law) if type(law) is dist.Constant else None for law in laws]
     return [counted(law) for law in laws]
 
 
@@ -93,13 +82,13 @@ def _tabulate(law, found, table, V):
             table[V + v] = min(chance / left, 1.0) if v < last else 1.0
             left -= chance
         return len(values)
-    if type(law) is Beta:
+    if type(law) is dist.Beta:
         table[2 * V:2 * V + 2] = law.a, law.b
         return trees.BETA
-    if type(law) is TruncatedNormal:
+    if type(law) is dist.TruncatedNormal:
         table[2 * V:] = law.parent_mean, law.sd, law.low, law.high, *law._ends, law._side
         return trees.NORMAL
-    if type(law) is ClippedLogNormal:
+    if type(law) is dist.ClippedLogNormal:
         table[2 * V:2 * V + 5] = law.mean_log, law.sd_log, law.low, law.high, log(law.high)
         return trees.LOG_NORMAL
     return trees.TYPED
@@ -133,12 +122,12 @@ class Stacks:
         self.trees[:, trees.STREAM] = 2 * self.trees[:, trees.ARM]
         self.trees[:, trees.STREAM + 1] = 2 * self.trees[:, trees.ARM] + ~joint
         # Positions with a law that is sampled in Python; whether all outcomes are counted; whether some are below 0.
-        self.typed = np.flatnonzero((self.trees[:, trees.KIND:trees.STREAM] == trees.TYPED).any(axis=1)).tolist()
-        self.counted = bool((self.trees[:, trees.KIND:trees.STREAM] > 0).all())
+        kinds = self.trees[:, trees.KIND:trees.STREAM]
+        self.typed, self.counted = np.flatnonzero((kinds == trees.TYPED).any(axis=1)).tolist(), bool((kinds > 0).all())
         self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
-        self.trees[:, trees.HOME] = np.arange(K) * trees.LEAF
-        self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * trees.LEAF
-        self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * trees.LEAF, 2))
+        self.trees[:, trees.HOME] = np.arange(K) * LEAF
+        self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * LEAF
+        self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * LEAF, 2))
         self._kept = np.zeros((slots, V + trees.FIRST), np.int64)
         self._key = np.random.SeedSequence(seed, spawn_key=(replication, TREES)).generate_state(1, np.uint64)[0]
 
@@ -173,17 +162,17 @@ class Stacks:
         _read_leaves(k, n, home, leaves, outcomes)
         for column, law in enumerate(self.laws[k]):
             if self.trees[k, trees.KIND + column] == trees.TYPED:
-                outcomes.pool[home:home + leaves * trees.LEAF, column] = self._drawn(k, column, law, first, leaves)
-        outcomes.at[k], outcomes.filled[k] = home - n, n + leaves * trees.LEAF
+                drawn = self._sampled.get((k, column, first))
+                if drawn is None:
+                    drawn = self._draw(k, column, law, first, leaves * LEAF)
+                outcomes.pool[home:home + leaves * LEAF, column] = drawn
+        outcomes.at[k], outcomes.filled[k] = home - n, n + leaves * LEAF
 
-    def _drawn(self, k, column, law, first, leaves):
-        drawn = self._sampled.get((k, column, first))
-        if drawn is None:
-            purpose = (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
-            rng = stream(*self._origin, purpose, int(self.trees[k, trees.ARM]), first)
-            name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {self.trees[k, trees.ARM]}"
-            drawn = draw(name, law, rng, leaves * trees.LEAF)
-            if self._room > 0:
-                self._sampled[k, column, first] = drawn
-                self._room -= len(drawn)
+    def _draw(self, k, column, law, first, count):
+        arm, purpose = int(self.trees[k, trees.ARM]), (REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]
+        name = f"{type(law).__name__}.sample, {('reward', 'cost')[column]} of arm {arm}"
+        drawn = dist.draw(name, law, stream(*self._origin, purpose, arm, first), count)
+        if self._room > 0:
+            self._sampled[k, column, first] = drawn
+            self._room -= count
         return drawn

@@ -1,14 +1,10 @@
-"""What the driver works on, by name.
-
-All of it lives in arrays, so that the driver can return and be called again.
-"""
+"""What the driver works on, by name; all of it lives in arrays, so that the driver can return and be called again."""
 
 import math
 from typing import NamedTuple
 
 import numba as nb
 import numpy as np
-from numpy.typing import ArrayLike
 
 # Where a run stands: elapsed rounds, skipped ones, the next checkpoint; what was spent and collected.
 NOW = np.dtype([("rounds", "i8"), ("skips", "i8"), ("checkpoint", "i8"), ("spent", "f8"), ("reward", "f8")])
@@ -102,7 +98,7 @@ class Limits(NamedTuple):
     max_cost: np.ndarray    # (K,)    the most a pull of each position can cost
     ceiling: float
     rate: float
-    pause: float            # the spending from which on an arm may be too expensive; infinite where nobody asks
+    pause: float = math.inf     # the spending from which on an arm may be too expensive; infinite where nobody asks
     beat: np.ndarray = np.zeros(1, np.int64)    # calls the driver back to Python whenever it changes;
     near: np.ndarray = np.zeros(1)      # it notes the spending at which it was to add up; 0 if it was not called back
 
@@ -125,21 +121,12 @@ def new_record(dtype: np.dtype) -> np.record:
     return np.zeros(1, dtype).view(np.recarray)[0]
 
 
-def new_limits(last_round: int, max_cost: ArrayLike, ceiling: float, rate: float) -> Limits:
-    """`Limits` of the types that the driver is compiled for.
-
-    >>> new_limits(100, max_cost=[1, 1], ceiling=20, rate=0).ceiling
-    20.0
-    """
-    return Limits(int(last_round), np.array(max_cost, float), float(ceiling), float(rate), math.inf)
-
-
 _outcomes = Outcomes(np.zeros((1, 2)), *np.zeros((2, 1), np.int64), np.zeros((1, 7), np.int64), np.zeros((1, 2, 9)),
                      np.zeros((1, 1), np.int64), np.zeros((1, 2, 1, 1), np.int64), np.zeros((1, 4), np.int64),
                      np.zeros(5, np.uint64))
 _record = Record(np.zeros(1), np.zeros((1, 1), np.int64), np.zeros(1, NOW))
 
 # Types for Numba.
-GAME = nb.typeof(Game(_outcomes, State(Arms.of(1), new_record(NOW)), _record, new_limits(1, [0.0], 0.0, 0.0)))
+GAME = nb.typeof(Game(_outcomes, State(Arms.of(1), new_record(NOW)), _record, Limits(1, np.zeros(1), 0.0, 0.0)))
 OUTCOMES, STATE, RECORD, LIMITS = GAME.types
 ARMS, MONEY = STATE.types[0], nb.typeof(Money(0.0, 0.0, 0.0))

@@ -74,9 +74,7 @@ def _require_rising(name, given, fractions, what, whole=False):
 
 @dataclass(frozen=True)
 class Budget(StopRule):
-    """Random costs, a total budget: pull while less than `total` is spent; the pull that crosses it counts.
-
-    `total` is B, in units of cost, positive and finite.
+    """Random costs, a total budget B: pull while less than `total` is spent; the pull that crosses it counts.
 
     >>> runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(20))
     >>> float(runs.spent[0, 0, -1])
@@ -133,11 +131,9 @@ class _Rounds(StopRule):
 class AnytimeBudget(_Rounds):
     """Random costs in [0, 1]: after every round t the spending is at most rate t (Elumar et al., Eq. 1).
 
-    An arm whose largest cost would exceed that in round t, in floating point, must not be pulled then. A run ends after
-    `horizon` rounds, whatever was spent; one too short to pull every arm is played like any other (`Runs.unpulled`).
-
-    `rate`, in (0, 1], is what may be spent per round (c in the paper); `horizon` is T. A round may be skipped, that is,
-    nothing pulled: because an arm might exceed the limit, or to save for later ones.
+    An arm whose largest cost would exceed that in round t, in floating point, must not be pulled then; a round may be
+    skipped. A run ends after `horizon` rounds (T), even if too short to pull every arm (`Runs.unpulled`). `rate`, in
+    (0, 1], is c in the paper.
 
     >>> cb.AnytimeBudget(rate=0.25, horizon=1000).total
     250.0
@@ -167,9 +163,9 @@ class AnytimeBudget(_Rounds):
 
 @dataclass(frozen=True)
 class Horizon(_Rounds):
-    """A number of rounds and no budget (Sinha et al., section 1.1): what is spent is compared, not limited.
+    """T rounds and no budget (Sinha et al., section 1.1): what is spent is compared, not limited.
 
-    Costs may be random, and 0 or less, but not unbounded. `rounds` is T.
+    Costs may be random, and 0 or less, but not unbounded.
 
     >>> cb.Horizon(1000).total
     inf

@@ -8,12 +8,9 @@ Of an outcome with finitely many values a root's counts are drawn first: how oft
 How many of them fall into the first half of a node is then hypergeometric, and a leaf is a random arrangement of its
 counts. Independent draws are exchangeable, so this is their law, exactly. All that belongs to a node is drawn from a
 generator that begins at (key, stream, node): the outcomes do not depend on who reads them, how far, or in which order.
+If reward and cost of a pull depend on each other, what is counted and arranged are pairs, from one stream for both.
 
-If reward and cost of a pull depend on each other, they are one law of pairs: one stream is read for both, so what is
-counted and arranged are pairs.
-
-Other laws fill their leaves by sampling. A law of the reader's own can only be sampled in Python: the loop returns, and
-`Stacks.read_on` fills the leaves.
+Other laws fill their leaves by sampling; one of the reader's own in Python (`Stacks.read_on`), for which loops return.
 """
 
 import numba as nb
@@ -208,18 +205,19 @@ def read_leaf(k, n, row, known, outcomes):
 def read_on(k, arms, outcomes):
     """After the last outcome that is in the pool: settle the sums, and read the next leaf unless it must be typed.
 
-    A leaf stays in the pool for the other policies until another one needs its slot. One that is being read stays.
-    Slots get their places in the pool one after the other, as they are needed: what is read together lies together.
+    A leaf stays in the pool for the other policies until another one needs its slot, and while it is being read. Slots
+    get their places in the pool as they are needed: what is read together lies together.
     """
-    _, at, filled, trees, _, _, _, kept, _ = outcomes
+    at, filled, trees, kept = outcomes.at, outcomes.filled, outcomes.trees, outcomes.kept
     settle(k, arms, outcomes)
     if is_typed(k, outcomes):
         return
     i, row = arms.n[k], trees[k, HOME]
     tag = tag_of(k, 0, 2 * (i >> SHIFT) + 1, trees)
     slot = slot_of(tag, kept)
-    mine = tag > 0 and kept[slot, LEFT] == tag
-    if mine or (tag > 0 and not being_read(slot, at, filled, kept)):
+    mine, reader = tag > 0 and kept[slot, LEFT] == tag, kept[slot, READER]
+    being_read = kept[slot, LEFT] > 0 and at[reader] + filled[reader] == (kept[slot, PLACE] + 1) << SHIFT
+    if mine or (tag > 0 and not being_read):
         if kept[slot, PLACE] == 0:
             kept[slot, PLACE] = trees.shape[0] + trees[0, USED]
             trees[0, USED] += 1
@@ -227,13 +225,6 @@ def read_on(k, arms, outcomes):
         kept[slot, LEFT], kept[slot, READER] = tag, k
     read_leaf(k, i, row, mine, outcomes)
     at[k], filled[k] = row - i, i + LEAF
-
-
-@_inline
-def being_read(slot, at, filled, kept):
-    """Whether the leaf in a slot of the pool is one that some position is at."""
-    k = kept[slot, READER]
-    return kept[slot, LEFT] > 0 and at[k] + filled[k] == (kept[slot, PLACE] + 1) << SHIFT
 
 
 @apart(T.void(T.int64, ARMS, OUTCOMES))

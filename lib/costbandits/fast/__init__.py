@@ -1,8 +1,7 @@
 """Kernels: how policies are played fast, by the same law as their definitions.
 
-A kernel registers for a policy's class. It is looked up when a run begins; where there is none, or where a subclass
-changes what the policy does, the definition is played. So deleting a module of this folder changes speed and reach,
-never a law. `policies` knows nothing of this room.
+A kernel registers for a policy's class. Where a run finds none, or a subclass changes what the policy does, the
+definition is played. So deleting a module of this folder changes speed and reach, never a law.
 """
 
 import importlib
@@ -23,9 +22,9 @@ DEFINITION = {"rule", "learn", "prepare", "parameters", "params", "memory", "p",
 
 
 class Fast(NamedTuple):
-    """How a kernel is registered; `play` is called like `Policy.play`."""
+    """How a kernel is registered."""
 
-    play: Callable
+    play: Callable          # called like `Policy.play`
     cls: type
     same: str               # "pulls": the very pulls of the definition; "law": its law, by other random numbers
     when: Callable          # whether it plays this policy
@@ -35,9 +34,7 @@ class Fast(NamedTuple):
 
 def kernel(cls: type, same: str = "pulls", when: Callable = lambda policy: True,
            blocks: Callable = lambda policy: True, broken: Callable | None = None) -> Callable[[Callable], Callable]:
-    """Register a function (policy, run, problem, rng) -> status as the kernel of a class of policies.
-
-    The other arguments are the fields of `Fast`.
+    """Register a function as the kernel of a class of policies; the other arguments are the fields of `Fast`.
 
     >>> kernel(cb.UCB1, same="speed")(print)
     Traceback (most recent call last):
@@ -55,7 +52,7 @@ def kernel(cls: type, same: str = "pulls", when: Callable = lambda policy: True,
 
 
 def kernel_of(policy: Policy) -> Fast | None:
-    """The kernel that plays a policy; None if its definition is played.
+    """The kernel that plays a policy; None if its definition does.
 
     >>> kernel_of(cb.BTS()).same, kernel_of(cb.BTS(naive=True))
     ('law', None)

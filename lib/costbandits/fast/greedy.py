@@ -1,16 +1,15 @@
 """eps_n-greedy and b-greedy: the rounds that explore found by thinning, the greedy arm pulled many times at once.
 
-The next round that explores is known at once (`engine.thinning`). Until then only the greedy arm's own value moves, and
-it is pulled many times at once where that is sure to stay above the others'.
+Until the next round that explores (`engine.thinning`) only the greedy arm's own value moves, and the arm is pulled many
+times at once where its value is sure to stay above the others'.
 """
 
 from math import inf
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import MANY, Money, if_counted, loop, pull_many, pull_once, step
+from ..engine.driver import MANY, Money, if_counted, jit, loop, pull_many, pull_once, step
 from ..engine.numerics import SLACK, with_slack
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -41,7 +40,7 @@ def value_of(k, by_cost, arms):
     return arms.reward[k] / base if base > 0.0 else inf, base
 
 
-@nb.njit(error_model="numpy")
+@jit
 def room(reward, base, most, least):
     """By how much an arm's `base` may grow, while reward / base is sure to stay above `most`.
 
@@ -55,7 +54,7 @@ def room(reward, base, most, least):
     return gain / above - base
 
 
-@nb.njit(error_model="numpy")
+@jit
 def best_two(by_cost, arms):
     """The arm of the largest value, the largest of the others', and whose; ties to the lowest position."""
     arm, rival, best, most = 0, 0, -inf, -inf

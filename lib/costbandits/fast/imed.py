@@ -5,25 +5,24 @@ is plain: fewer laws have a ratio of rho' than of rho < rho'. For moments: let X
 share = rho / rho'. Then share X' + (1 - share) W has the moments of X at rho, where W is independent of X', has the
 mean r >= 0 and whatever variance that takes. None is above b, since W can have two values and b as the upper one. Its
 divergence is no larger: by Jensen's inequality it is, for each l, at most the mean of log(1 - l share X'), of which
-the largest over l is at most D(rho'). What is used of the variance is that variance / rho^2 does not rise with rho; so
-it holds for all but the sample variance.
+the largest over l is at most D(rho'). This takes that variance / rho^2 does not rise with rho, which holds for all but
+the sample variance.
 
-So J(floor) is a lower bound as long as rho is at least some floor. Every resting arm has a floor of its own, at which
-about half of what it is ahead of the least index is left. While the leader, the arm with the largest ratio, keeps its
-ratio above all floors and above all other ratios, and its own index, scale log n, is below all bounds, it is pulled.
-Else arms whose bound is reached or whose floor is undercut are evaluated, until there are none. A tree finds them.
+So J(floor) is a lower bound while rho is at least some floor. Every resting arm has a floor of its own, at which about
+half of what it is ahead of the least index is left. While the leader, the arm with the largest ratio, keeps its ratio
+above all floors and all other ratios, and its own index, scale log n, is below all bounds, it is pulled. Else arms
+whose bound is reached or whose floor is undercut are evaluated, until there are none. A tree finds them.
 
-Blocks. Of a block of the leader's pulls the cost is known before their order is: its ratio never falls below its reward
-so far over its cost afterwards. If that is above all floors, and n after the block not too large, it is pulled at once.
+Blocks. The leader's ratio never falls, within a block, below its reward so far over its cost afterwards. If that is
+above all floors, and n after the block not too large, the block is pulled at once.
 """
 
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, NEAR_CEILING, PAUSE, Money, if_counted, loop, step
+from ..engine.driver import FAR, NEAR_CEILING, PAUSE, Money, if_counted, inlined, jit, loop, step
 from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -45,8 +44,6 @@ RACE = np.dtype([("leader", "i8"), ("level", "f8"), ("reach", "i8"), ("aside", "
 NODE = np.dtype([("low", "f8"), ("floor", "f8"), ("ratio", "f8")])
 ASIDE = np.dtype([("value", "f8"), ("after", "i8")])
 
-_inlined = nb.njit(error_model="numpy", forceinline=True)
-
 
 class Bounds(NamedTuple):
     """What the kernel works on: what the policy knows, the race, the tree, and the arms beside it."""
@@ -66,11 +63,10 @@ def ratio_of(k, arms):
     return arms.reward[k] / arms.cost[k] if arms.cost[k] > 0.0 else inf
 
 
-@_inlined
+@inlined
 def put(tree, k, low, floor, ratio):
     """Give arm k its bound, floor and ratio."""
-    one = np.uint64(1)
-    i = np.uint64(tree.size // 2 + k)
+    one, i = np.uint64(1), np.uint64(tree.size // 2 + k)
     tree[i].low, tree[i].floor, tree[i].ratio = low, floor, ratio
     while i > one:
         other = tree[i ^ one]
@@ -79,14 +75,14 @@ def put(tree, k, low, floor, ratio):
         tree[i].low, tree[i].floor, tree[i].ratio = low, floor, ratio
 
 
-@_inlined
+@inlined
 def take(k, own):
     """Take arm k out of the tree."""
     put(own.tree, k, inf, -inf, -inf)
     own.aside[k].after, own.race.aside = own.race.aside, k
 
 
-@nb.njit(error_model="numpy")
+@jit
 def bound(k, floor, own, arms):
     """A lower bound of arm k's index while rho is at least `floor`."""
     least, value = own.p.scale * log(arms.n[k]), index(k, floor, arms, own.told.known, own.p, own.products)
@@ -96,7 +92,7 @@ def bound(k, floor, own, arms):
     return max(value - (value - least) * (SLACK + ULP * paid / (paid - arms.reward[k])), least)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def renew(k, rho, best, own, arms):
     """Put arm k back into the tree, with a bound above the least index if there is room."""
     value, least, ratio = own.aside[k].value, own.p.scale * log(arms.n[k]), ratio_of(k, arms)
@@ -115,7 +111,7 @@ def renew(k, rho, best, own, arms):
     put(own.tree, k, low, floor, ratio)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def lead(own, arms):
     """The arm with the largest ratio, the lowest position of several; it is taken out of the tree."""
     tree, leader, rho, k = own.tree, -1, -inf, own.race.aside
@@ -132,7 +128,7 @@ def lead(own, arms):
     return leader, rho
 
 
-@nb.njit(error_model="numpy")
+@jit
 def search(own, arms):
     """The arm to pull: the first one without a cost, else that with the least index, ties to the lowest position."""
     told, p, race, tree, aside, queue, products = own
@@ -172,18 +168,15 @@ def search(own, arms):
             put(tree, k, -inf, -inf, ratio_of(k, arms))
         k = after
     race.leader, race.level, race.reach = leader, max(tree[1].floor, tree[1].ratio, wish), -1
-    if arm == leader:
-        race.level, race.reach = (inf, FAR) if rho == inf else (race.level, grown(tree[1].low / p.scale))
+    if arm == leader and rho == inf:
+        race.level, race.reach = inf, FAR
+    elif arm == leader:
+        power = tree[1].low / p.scale           # the most pulls whose logarithm is below this
+        race.reach = np.int64(exp(power) * (1.0 - SLACK)) if power < 42.0 else np.int64(FAR)
     return arm
 
 
-@step
-def grown(power):
-    """The most pulls whose logarithm is below this."""
-    return np.int64(exp(power) * (1.0 - SLACK)) if power < 42.0 else np.int64(FAR)
-
-
-@nb.njit(error_model="numpy")
+@jit
 def leap(arm, m, money, own, arms, outcomes):
     """Pull the leader's next block, of up to m outcomes, if its ratio surely stays above all floors."""
     level, r, c = own.race.level * (1.0 + ULP), arms.reward[arm], arms.cost[arm]
@@ -199,7 +192,7 @@ def leap(arm, m, money, own, arms, outcomes):
     return money
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pull_on(arm, m, money, own, arms, outcomes):
     """Pull an arm up to m times, as far as its leaf reaches, while its ratio stays above all floors."""
     (spent, collected, due), pool, i = money, outcomes.pool, arms.n[arm]
@@ -262,12 +255,8 @@ def new_bounds(told: Told, p: Tuning, K: int) -> Bounds:
                   np.argsort(told.price, kind="stable"), np.zeros(1))
 
 
-def _has_floors(policy):
-    return getattr(policy, "dependence", "") != "sample"
-
-
 @kernel(IMED)
-@kernel(MomentIMED, when=_has_floors)
+@kernel(MomentIMED, when=lambda policy: policy.dependence != "sample")
 def play(policy: IMED | MomentIMED, run: Run, problem: Problem, rng: np.random.Generator) -> int:
     """By floors while every arm is affordable, then by definition."""
     pause, status = all_affordable_below(run.limits.max_cost, run.limits.ceiling), NEAR_CEILING

@@ -1,12 +1,12 @@
-"""Index policies, looked at lazily and pulled in blocks: the very arms of the full scan.
+"""Index policies whose index does not fall while its arm rests: the very arms of the full scan.
 
-An index that does not fall while its arm rests is searched for by `search`. The leader is pulled many times at once
-where a lower bound of its index until the end of a block (`lower`) shows that it stays ahead.
+The leader is found by `search`, and pulled many times at once where a lower bound of its index until the end of a block
+(`lower`) shows that it stays ahead.
 """
 
 import functools
-import math
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import numba as nb
@@ -14,7 +14,7 @@ import numpy as np
 from numba import types as T
 
 from ..engine.compilation import compiled_for, ready
-from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, nothing, one, step, unless_typed
+from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, jit, nothing, one, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
@@ -59,7 +59,7 @@ def all_affordable_below(max_cost: np.ndarray, ceiling: float) -> float:
     >>> all_affordable_below(np.array([0.5, 2.0]), ceiling=100.0) < 98.0
     True
     """
-    return float((ceiling - max_cost.max()) * (1 - SLACK)) if ceiling < math.inf else math.inf
+    return float((ceiling - max_cost.max()) * (1 - SLACK)) if ceiling < inf else inf
 
 
 @step
@@ -69,7 +69,7 @@ def known(arm, own, arms):
                own.constant[arm])
 
 
-@nb.njit(error_model="numpy")
+@jit
 def try_blocks(lower, arm, m, t, money, own, arms, outcomes):
     """Pull the next block of the tree, of up to m outcomes, if that is safe."""
     i, now = arms.n[arm], known(arm, own, arms)
@@ -111,7 +111,7 @@ def choose(t, money, own, arms, limits, rng):
         arm = search.leader
         value = index_at(t + 1, arm, own.index, arms, lazy.constant, lazy.params)
         if t < search.expires and value > search.rival_bound:
-            lead = 1.0 if value == math.inf else (value - search.rival_bound) / abs(value)
+            lead = 1.0 if value == inf else (value - search.rival_bound) / abs(value)
             lead *= lazy.local.share * arms.n[arm]
             m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
             m = min(m, search.expires - t, limits.last_round - t)
@@ -142,10 +142,9 @@ def advance(arm, m, t, money, own, arms, outcomes, rng):
 
 @compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), LAZY, GAME))
 def by_blocks(index, lower, own, game):
-    """The loop around any index and its lower bound, which are called by their addresses: to compile them into it takes
-    eight seconds for each index, and wins nothing that can be measured.
+    """The loop around any index and its lower bound; the first K pulls must be affordable.
 
-    It pauses once some arm may be too expensive; the first K pulls must be affordable.
+    They are called by their addresses: to compile them into it takes eight seconds, and wins nothing measurable.
     """
     return driven(choose, advance, nothing, unless_typed, Bounded(index, lower, own), 0, game)
 
@@ -197,11 +196,9 @@ def _broken(policy, run, problem, rounds):
         broken=_broken)
 def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
     """Lazily while every arm is affordable, then by full scans."""
-    limits, lower = run.limits, no_lower if run.stacks.negative else lower_for(policy)
-    pause = all_affordable_below(limits.max_cost, limits.ceiling)
-    status = NEAR_CEILING
-    if limits.max_cost.sum() < pause:
-        local = new_record(LOCAL)
+    lower, local = no_lower if run.stacks.negative else lower_for(policy), new_record(LOCAL)
+    pause, status = all_affordable_below(run.limits.max_cost, run.limits.ceiling), NEAR_CEILING
+    if run.limits.max_cost.sum() < pause:
         local.share = 0.45
         own = Lazy(policy.constants(problem), policy.parameters, *new_search(problem.K), local)
         blocks = functools.partial(by_blocks, ready(policy.rule, INDEX), ready(lower, BOUND))

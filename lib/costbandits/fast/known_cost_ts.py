@@ -7,21 +7,20 @@ looked for: arm k's comes first with probability p_k prod_{j<k} (1 - p_j), with 
 * with probability q_k, Chernoff's bound E[R^s] h^-s >= p_k, the round is a candidate of arm k;
 * then R is drawn from Beta(a + s, N - a) and kept with probability (R/h)^-s if it lies on the event's side: what is
   kept has the law of R there, and is kept with probability p_k/q_k;
-* then all other arms are drawn. If one before k has its event, too, then k's was not the first, and the round counts as
-  one without events. Else all scores are there, with their law, and the best is pulled.
+* then all other arms are drawn. If one before k has its event, too, the round counts as one without events, since k's
+  was not the first. Else all scores are there, with their law, and the best is pulled.
 
 The round of the next candidate, of whichever arm, is drawn at once (`engine.thinning`). The leader learns in the
-meantime; a cap takes the place of its q, and each of its candidates counts with probability q/cap. While q stays below
+meantime: a cap takes the place of its q, and each of its candidates counts with probability q/cap. While q stays below
 the cap, which is known for whole blocks of pulls, nothing need be drawn.
 """
 
 from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import END, Money, if_counted, loop, one, step
+from ..engine.driver import END, Money, if_counted, jit, last_outcome, loop, one, step
 from ..engine.numerics import bent, tail
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -52,14 +51,14 @@ class Events(NamedTuple):
     clock: np.record
 
 
-@nb.njit(error_model="numpy")
+@jit
 def bound(a, N, s, h):
     """Chernoff's bound E[R^s] h^-s for R ~ Beta(a, N - a), by differences that do not cancel after 1e12 pulls."""
     return exp(s * log1p((a + s - (N + s) * h) / ((N + s) * h)) + (a - 0.5) * bent(s / a) - (N - 0.5) * bent(s / N)
                + 0.5 * s * (1.0 / N - 1.0 / a) + tail(a + s) - tail(a) + tail(N) - tail(N + s))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def measure(k, side, post):
     """Exponent and chance of an arm's event, R above its level (side 1) or below (-1); 1 without a useful bound.
 
@@ -74,7 +73,7 @@ def measure(k, side, post):
     post[TILT, k], post[CHANCE, k] = (s, q) if q < 1.0 else (0.0, 1.0)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def prepare(t, post, clock, rng):
     """Choose leader and threshold from the posteriors, and the round of the next candidate."""
     K = post.shape[1]
@@ -97,7 +96,7 @@ def prepare(t, post, clock, rng):
     clock.arm = leader if quiet else ALL
 
 
-@nb.njit(error_model="numpy")
+@jit
 def candidate(clock, post, rng):
     """The arm of a round that is a candidate."""
     leader, u, first = clock.arm, rng.random() * clock.rate, 0
@@ -121,13 +120,11 @@ def candidate(clock, post, rng):
     return arm
 
 
-@nb.njit(error_model="numpy")
+@jit
 def leap(arm, m, money, own, arms, outcomes, rng):
-    """Pull the leader's next block of up to m outcomes, if its chance stays below the cap whatever their order.
-
-    A success lowers the chance; a failure multiplies it by N/(N + s), which falls as N grows.
-    """
+    """Pull the leader's next block of up to m outcomes, if its chance stays below the cap whatever their order."""
     scale, post, _ = own
+    # A success lowers the chance; a failure multiplies it by N/(N + s), which falls as N grows.
     grows = -log1p(post[TILT, arm] / post[N, arm])
     space = (1.0 - 1e-9) * log(post[RATE, arm] / post[CHANCE, arm])
     while m >= LEAF:
@@ -146,10 +143,7 @@ def leap(arm, m, money, own, arms, outcomes, rng):
 
 @step
 def choose(t, money, own, arms, limits, rng):
-    """The leader until the next candidate, or who is best in that round.
-
-    Once the ceiling is near, and not every arm can still be afforded, all affordable arms are drawn in every round.
-    """
+    """The leader until the next candidate, or the best in that round. Near the ceiling what is affordable is drawn."""
     _, post, clock = own
     arm, m = ALL, 1
     if money.spent < limits.pause:
@@ -186,7 +180,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     """Bring posterior and chance up to date with a single reward; look around anew if the chance exceeds the cap."""
     scale, post, clock = own
     if m == 1:
-        share = outcomes.pool[outcomes.at[arm] + arms.n[arm] - 1, 0] / scale
+        share = last_outcome(arm, arms, outcomes).reward / scale
         won = share if share == 0.0 or share == 1.0 else 1.0 * (rng.random() < share)
         post[CHANCE, arm] *= (1.0 + won * post[TILT, arm] / post[A, arm]) / (1.0 + post[TILT, arm] / post[N, arm])
         post[A, arm], post[N, arm] = post[A, arm] + won, post[N, arm] + 1.0

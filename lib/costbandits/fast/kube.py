@@ -9,20 +9,7 @@ import numpy as np
 from numba import types as T
 
 from ..engine.compilation import around, compiled_for, ready
-from ..engine.driver import (
-    END,
-    FAR,
-    MANY,
-    MOST,
-    Money,
-    driven,
-    if_counted,
-    loop,
-    many,
-    pull_many,
-    step,
-    unless_typed,
-)
+from ..engine.driver import END, FAR, MANY, MOST, Money, driven, if_counted, loop, many, pull_many, step, unless_typed
 from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
 from ..engine.state import GAME, new_record
@@ -116,7 +103,7 @@ def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
 def safe_pulls(lower, t, arm, value, own, arms):
     """For how many pulls the leader is sure to stay above its rivals, whatever it pays; 1 if few or not known.
 
-    Its density is at least (n / (n + m)) of what it is now after m pulls, and twice that is tried first.
+    After m pulls its density is at least n / (n + m) of what it is now; twice as many are tried first.
     """
     now, most = known(arm, own, arms), own.search.rival_bound
     m = np.int64(min(2.0 * now.n * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
@@ -168,10 +155,9 @@ def after(arm, m, t, own, arms, outcomes, rng):
 def by_filling(index, lower, own, rng, game):
     """The loop for KUBE with any density and its lower bound over a block, compiled into it: a third faster.
 
-    The densest arm, found by `lazy_argmax`, fills the budget but for a rest. If the rest has room for others, they are
-    at most rest / c_min, and nearly always the draw falls on the densest arm whatever they are. The rounds in which it
-    may not are found by thinning; in between the densest arm is pulled many times at once where it stays ahead. While
-    only that arm is pulled, it has one item less in each round, and the rest stays what it is.
+    The densest arm fills the budget but for a rest, with room for at most rest / c_min others: nearly always the draw
+    falls on the densest arm, whatever they are. The rounds in which it may not are found by thinning; in between it is
+    pulled many times at once where it stays ahead. Then it has one item less in each round, and the rest stays.
     """
     return driven(choose, many, after, if_counted, Filling(index, lower, own), rng, game)
 
@@ -180,22 +166,20 @@ def by_filling(index, lower, own, rng, game):
 def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, index: Callable = density,
          params: Sequence[float] = ()) -> int:
     """Only as much of the filling is worked out as the draw depends on. (Another index and its params may count.)"""
-    costs, K, limits = problem.cost_means.copy(), problem.K, run.limits
-    index = by_sums(index)
+    costs, K, index = problem.cost_means.copy(), problem.K, by_sums(index)
     lower = no_lower if run.stacks.negative else lower_of(index)
     params = np.array(params if len(params) else policy.p, float)
-    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K),
-                 float(costs.min()))
+    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K), costs.min())
     return run.play(around(by_filling, ready(index, INDEX), ready(lower, BOUND)), own, rng,
-                    pause=all_affordable_below(limits.max_cost, limits.ceiling))
+                    pause=all_affordable_below(run.limits.max_cost, run.limits.ceiling))
 
 
 @nb.njit(error_model="numpy")
 def sweeps(money, left, explore, costs, arms, outcomes):
     """How many whole sweeps are sure to end before anything happens, and through how many arms: those that still fit.
 
-    None becomes too expensive on the way, no checkpoint is reached nor more than `left` rounds are played, no law need
-    be sampled in Python, and it does not take long.
+    None becomes too expensive on the way, no checkpoint is reached, nor `left` rounds exceeded, no law need be sampled
+    in Python, and it does not take long.
     """
     fit, total = 0, 0.0
     for k in range(costs.size):
@@ -247,17 +231,15 @@ def next_pull(t, money, own, arms, limits, rng):
 def sweep_or_pull(arm, m, t, money, own, arms, outcomes, rng):
     """Whole sweeps, where nothing can happen on the way; else the arm, once while exploring. What is spent is summed in
     another order than pull by pull; what `explore` and the ceiling leave for rounding covers that."""
-    turns, fit, i, more = 0, 1, arms.n[arm], Money(0.0, 0.0, inf)
+    i, more = arms.n[arm], Money(0.0, 0.0, inf)
     if own.place[0] >= 0:
         turns, fit = sweeps(money, m, own.explore, own.costs, arms, outcomes)
-        m = 1
-    if turns > 0:
-        for k in range(own.costs.size):
-            if money.spent + own.costs[k] <= own.explore:
-                more = pull_many(k, turns, more, arms, outcomes)
-        return Money(money.spent + more.spent, money.collected + more.collected, money.due), turns * fit
-    if own.place[0] >= 0:
-        own.place[0] = arm + 1
+        if turns > 0:
+            for k in range(own.costs.size):
+                if money.spent + own.costs[k] <= own.explore:
+                    more = pull_many(k, turns, more, arms, outcomes)
+            return Money(money.spent + more.spent, money.collected + more.collected, money.due), turns * fit
+        m, own.place[0] = 1, arm + 1
     return pull_many(arm, m, money, arms, outcomes), arms.n[arm] - i
 
 

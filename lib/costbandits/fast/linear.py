@@ -1,20 +1,19 @@
 """Budget-CB and CB without looking at every arm: the very pulls of the definition, to the last bit.
 
 Only the contenders, who may be pulled next, are evaluated and updated. A survey finds them, and an upper bound for all
-other arms. The bound holds while today's balls are within larger ones around the parameters that were estimated then,
-since the norms ||x|| never grow. An arm that becomes a contender is brought up to date by the operations that it
-missed: so nothing depends on who was looked at when.
+other arms, which holds while today's balls are within larger ones around the parameters that were estimated then, since
+the norms ||x|| never grow. An arm that becomes a contender is brought up to date by the operations that it missed: so
+nothing depends on who was looked at when.
 """
 
 from math import inf, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import loop, one, step
+from ..engine.driver import jit, last_outcome, loop, one, step
 from ..engine.run import Run
-from ..engine.state import Outcome, new_record
+from ..engine.state import new_record
 from ..policies import linear as defined
 from ..policies.base import Problem
 from ..policies.linear import CB, BudgetCB, Estimates, optimism, pull_of, radius, renew, shrink, update
@@ -34,13 +33,10 @@ RACE = np.dtype([("contenders", "i8"), ("pulls", "i8"), ("work", "i8"), ("radius
 
 
 class Contest(NamedTuple):
-    """The contenders, the pulls that other arms have missed, and room for a survey.
-
-    The arrays of contenders have room for all arms; `positions` are in order.
-    """
+    """The contenders, the pulls that other arms have missed, and room for a survey."""
 
     race: np.record
-    positions: np.ndarray       # (K,)
+    positions: np.ndarray       # (K,)          of the contenders, in order; there is room for all arms
     coordinates: np.ndarray     # (d, K)        of the contenders
     estimates: Estimates        #               of the contenders
     known: np.ndarray           # (K,)          how many of the pulls remembered the `Estimates` of an arm know of
@@ -77,7 +73,7 @@ def reach(eps, drift):
     return eps + sqrt(max(square_r, square_c, 0.0))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def largest(number, eps, told, estimates, value):
     """The first of the contenders with the largest value, and that value."""
     ratio, smallest = told.ratio, told.smallest
@@ -109,7 +105,7 @@ def remember(x, pull, contest):
     contest.race.pulls = h + 1
 
 
-@nb.njit(error_model="numpy")
+@jit
 def catch_up(k, x, estimates, contest):
     """Bring arm k, which is x, up to date: by the operations of `update`, from the pulls that it does not know of."""
     (p, q, w, _), u, missed, pulls = estimates, contest.u, contest.missed, contest.race.pulls
@@ -123,7 +119,7 @@ def catch_up(k, x, estimates, contest):
     contest.known[k] = pulls
 
 
-@nb.njit(error_model="numpy")
+@jit
 def put_back(estimates, contest):
     """Write the contenders' estimates back to where those of all arms are."""
     race, near, known = contest.race, contest.estimates, contest.known
@@ -133,7 +129,7 @@ def put_back(estimates, contest):
         estimates.squared_norm[k], known[k] = near.squared_norm[i], race.pulls
 
 
-@nb.njit(error_model="numpy")
+@jit
 def take_out(told, estimates, contest):
     """Bring the contenders up to date, and put what is known of them where they are updated together."""
     race, positions, near = contest.race, contest.positions, contest.estimates
@@ -147,7 +143,7 @@ def take_out(told, estimates, contest):
             contest.coordinates[j, i] = told.coordinates[j, positions[i]]
 
 
-@nb.njit(error_model="numpy")
+@jit
 def look(coordinates, inverse, arms):
     """The estimated rewards and costs of all arms, and their norms, up to rounding, from scratch."""
     product, squared = inverse @ coordinates, np.zeros(arms.n.size)
@@ -157,15 +153,13 @@ def look(coordinates, inverse, arms):
             np.sqrt(np.maximum(squared, 0.0)))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def new_contest(tries, eps, own, arms):
-    """A survey: those arms become contenders whose bound comes near to the largest value; after some failures all arms
-    do.
+    """A survey: those arms become contenders whose bound comes near to the largest value, or after some failures all.
 
     A bound is the value of an arm for a larger radius. The wider that is, the more contenders and the fewer surveys,
     one of which costs as much as to evaluate and update eight times as many contenders as there are arms. No ratio is
-    above 1 / smallest; if arms have that value, the first few are enough, for the lowest position wins: all other arms
-    that may have it stand behind all contenders.
+    above 1 / smallest; of arms that may have that value the first few are enough, for the lowest position wins.
     """
     (told, memory, contest), K = own, arms.n.size
     race, value, bound, ratio, smallest = contest.race, contest.value, np.empty(K), told.ratio, told.smallest
@@ -198,7 +192,7 @@ def new_contest(tries, eps, own, arms):
     contest.drift[:] = 0.0
 
 
-@nb.njit(error_model="numpy")
+@jit
 def forget(anew, own, arms):
     """Bring all arms up to date, so that no pull need be remembered; or work everything out anew."""
     told, memory, contest = own
@@ -235,9 +229,8 @@ def choose(t, money, own, arms, limits, rng):
 def learn(arm, m, t, own, arms, outcomes, rng):
     """As `rank_one` does, but of the contenders; for the others the pull is remembered."""
     told, memory, contest = own
-    race, row, x = contest.race, outcomes.at[arm] + arms.n[arm] - 1, told.vertices[arm]
-    outcome = Outcome(outcomes.pool[row, 0], outcomes.pool[row, 1])
-    pull = pull_of(race.place, outcome, contest.estimates, memory.local)
+    race, x = contest.race, told.vertices[arm]
+    pull = pull_of(race.place, last_outcome(arm, arms, outcomes), contest.estimates, memory.local)
     shrink(x, pull, memory)
     update(race.contenders, pull, contest.coordinates, contest.estimates)
     remember(x, pull, contest)

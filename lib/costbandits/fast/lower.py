@@ -70,11 +70,8 @@ def lower_for(policy: IndexRule) -> Callable:
 
 @nb.njit(inline="always", error_model="numpy")
 def least_eta(total, square, more, n, m):
-    """A lower bound of `eta` while m more outcomes come in, which sum to `more`.
-
-    The squared deviations from the mean add up to no less than now, and the mean stays between the sum so far over all
-    n + m outcomes and all of the sum over n.
-    """
+    """A lower bound of `eta` while m more outcomes come in, which sum to `more`: squared deviations never get less."""
+    # Between which the mean stays.
     low, high = total / (n + m), min((total + more) / n, 1.0)
     middle = min(max(0.5, low), high)
     if middle * (1.0 - middle) <= 0.0:

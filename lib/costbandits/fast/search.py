@@ -1,18 +1,18 @@
 """The arm with the largest index, found by evaluating few indices.
 
-For an index that does not decrease while its arm rests. Every arm but the leader, which was pulled last, has a bound:
-its index at a later round, hence no less than its index at any round until then. While the leader's index exceeds all
-bounds it is pulled again. Else the arms with the largest bounds are evaluated, until no bound reaches the best index.
-Bounds stand in a tree: to change one, or to find the largest, takes log2(K) steps (5 to 10 ns at K = 1000).
+For an index that does not fall while its arm rests. Every arm but the leader, which was pulled last, has a bound: its
+index at a later round, which is no less than at any round until then. While the leader's index exceeds all bounds it
+is pulled again. Else the arms with the largest bounds are evaluated, until no bound reaches the best index. Bounds
+stand in a tree: to change one, or to find the largest, takes log2(K) steps (5 to 10 ns at K = 1000).
 
 `own` has `constant` and `params` of the index, and `search`, `tree` and `rivals`, which `new_search` makes.
 """
 
-import math
+from math import inf
 
-import numba as nb
 import numpy as np
 
+from ..engine.driver import inlined, jit
 from ..engine.numerics import with_slack
 from ..engine.plain import index_at
 from ..engine.state import new_record
@@ -33,15 +33,11 @@ NODE = np.dtype([("bound", "f8"), ("until", "i8")])
 # absent from the tree: its bound, the round until which that holds, and the next such arm.
 ARM = np.dtype([("rate", "f8"), ("value", "f8"), ("bound", "f8"), ("until", "i8"), ("after", "i8")])
 
-# By LLVM: a call would still look at the count of each array, of which only the caller knows that there is none.
-_inlined = nb.njit(error_model="numpy", forceinline=True)
 
-
-@_inlined
+@inlined
 def put(tree, k, bound, until):
     """Give arm k a bound that holds until this round; -inf and NEVER take the arm out of the tree."""
-    one = np.uint64(1)          # indices without a sign need not be checked for being negative
-    i = np.uint64(tree.size // 2 + k)
+    one, i = np.uint64(1), np.uint64(tree.size // 2 + k)        # without a sign: no check for negative ones
     tree[i].bound, tree[i].until = bound, until
     while i > one:
         other = tree[i ^ one]
@@ -50,7 +46,7 @@ def put(tree, k, bound, until):
         tree[i].bound, tree[i].until = bound, until
 
 
-@_inlined
+@inlined
 def holder(column):
     """The arm from which a column of the tree has what its root has, the lowest position of several."""
     one, leaves, i = np.uint64(1), np.uint64(column.size // 2), np.uint64(1)
@@ -60,15 +56,15 @@ def holder(column):
     return np.int64(i - leaves)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def renew(index, t, k, value, best, own, arms, last):
     """Give arm k, whose index is `value`, a new bound, and return it: below the best index, for as long as possible.
 
-    How long is guessed from how fast the index rose before; if the bound comes out too high, an eighth of the time is
-    tried. It is at most 16 t rounds, and never beyond round `last`.
+    How long, up to 16 t rounds and round `last`, is guessed from how fast the index rose before; if the bound comes out
+    too high, an eighth of the time is tried.
     """
     tree, rivals, constant, params = own.tree, own.rivals, own.constant, own.params
-    known = -math.inf < value < math.inf and -math.inf < best < math.inf
+    known = -inf < value < inf and -inf < best < inf
     ahead, rate = min(16.0 * t, float(last - t)), rivals[k].rate
     if known and rate > 0.0:
         # Of an arm that ties with the best the bound is no help, however short it holds.
@@ -78,18 +74,18 @@ def renew(index, t, k, value, best, own, arms, last):
     while bound >= best > value and ahead > LEAST:
         ahead = max(ahead // 8, LEAST)
         bound = with_slack(index_at(t + ahead, k, index, arms, constant, params))
-    if -math.inf < value <= bound < math.inf:
+    if -inf < value <= bound < inf:
         rivals[k].rate = (bound - value) / ahead
     put(tree, k, max(bound, LOWEST), t + ahead)
     return bound
 
 
-@_inlined
+@inlined
 def lazy_argmax(index, t, own, arms, last):
     """The arm with the largest index at round t + 1, ties to the lowest position; -1 if an index is not a number.
 
-    Bit for bit what evaluating every index would find. Since the last call only its answer may have been pulled;
-    others must have been told to `pulled`. No index is evaluated beyond round `last`, where it need not have a value.
+    Since the last call only its answer may have been pulled, but for what `pulled` was told. No index is evaluated
+    beyond round `last`, where it need not have a value.
     """
     search, tree, rivals, constant, params = own.search, own.tree, own.rivals, own.constant, own.params
     leaves, leader, aside = tree.size // 2, search.leader, search.tied
@@ -109,7 +105,7 @@ def lazy_argmax(index, t, own, arms, last):
         bound = renew(index, t, k, tree[leaves + k].bound, best, own, arms, last)
         sound = bound == bound
     aside = leader
-    while sound and tree[1].bound >= best and tree[1].bound > -math.inf:
+    while sound and tree[1].bound >= best and tree[1].bound > -inf:
         k = holder(tree.bound)
         if tree[1].bound == best and k > arm:
             break
@@ -117,11 +113,11 @@ def lazy_argmax(index, t, own, arms, last):
         sound = value == value
         rivals[k].value, rivals[k].bound, rivals[k].until, rivals[k].after = (value, tree[leaves + k].bound,
                                                                       tree[leaves + k].until, aside)
-        put(tree, k, -math.inf, NEVER)
+        put(tree, k, -inf, NEVER)
         aside = k
         if value > best or (value == best and k < arm):
             arm, best = k, value
-    tied, most, expires = -1, -math.inf, NEVER
+    tied, most, expires = -1, -inf, NEVER
     while sound and aside >= 0:
         k, aside = aside, rivals[aside].after
         if k != arm and k != leader and rivals[k].value == best and rivals[k].until > t + 1:
@@ -132,18 +128,18 @@ def lazy_argmax(index, t, own, arms, last):
             sound = bound == bound
     search.leader, search.tied = arm, tied
     search.rival_bound, search.expires = max(most, tree[1].bound), min(expires, tree[1].until)
-    if best == math.inf and (tree[1].bound < best or holder(tree.bound) > arm):
+    if best == inf and (tree[1].bound < best or holder(tree.bound) > arm):
         search.rival_bound = -LOWEST        # later positions may be infinite, too, and earlier ones are not
     return arm if sound else -1
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pulled(k, own):
     """An arm other than the leader was pulled: its bound does not hold any more."""
     tree = own.tree
     own.search.expires = 0              # asks for a search in the next round
-    if tree[tree.size // 2 + k].bound > -math.inf:
-        put(tree, k, math.inf, 0)
+    if tree[tree.size // 2 + k].bound > -inf:
+        put(tree, k, inf, 0)
     else:       # pragma: no cover - in compiled runs of many arms
         own.rivals[k].until = 0
 
@@ -156,7 +152,7 @@ def new_search(K: int) -> tuple[np.record, np.ndarray, np.ndarray]:
     (0, 1, [-1, 2, -1])
     """
     search, tree, rivals = new_record(SEARCH), np.zeros(2 << (K - 1).bit_length(), NODE), np.zeros(K, ARM)
-    tree["bound"], tree["until"] = -math.inf, NEVER
+    tree["bound"], tree["until"] = -inf, NEVER
     rivals["after"] = np.arange(1, K + 1)
     rivals["after"][[0, -1]] = -1
     search.tied = 1 if K > 1 else -1

@@ -1,8 +1,8 @@
 """Cost subsidy, played fast: the very pulls of the definitions, many at once.
 
-A policy that keeps to an arm for a spell is asked once a spell, and the spell is pulled at once. CS-UCB and CS-ETC look
-anew in every round. There an arm that is pulled again is tried for as many pulls as it has `room` for, and gets them if
-it `stays`. While all arms are explored in turn, whole sweeps are pulled arm by arm.
+A policy that keeps to an arm for a spell is asked once a spell, which is pulled at once. CS-UCB and CS-ETC look anew in
+every round: there an arm that is pulled again is tried for as many pulls as it has `room` for, and gets them if it
+`stays`. While all arms are explored in turn, whole sweeps are pulled arm by arm.
 """
 
 import functools
@@ -10,10 +10,9 @@ from collections.abc import Callable
 from math import inf, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, MOST, Money, if_counted, loop, one, pull, pull_many, step, unless_typed
+from ..engine.driver import FAR, MOST, Money, if_counted, jit, loop, one, pull, pull_many, step, unless_typed
 from ..engine.numerics import SLACK
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -51,10 +50,7 @@ class Spells(NamedTuple):
 
 @step
 def turns_from(t, left, arms, outcomes):
-    """How many whole sweeps through all arms fit into the rounds left, and into a step.
-
-    0 if that is few, or round t + 1 begins none.
-    """
+    """How many whole sweeps through all arms fit into the rounds left and into a step; 0 if few, or none begins now."""
     turns = left // arms.n.size if t % arms.n.size == 0 else 0
     turns = turns if turns >= SHORTEST else 0
     for k in range(arms.n.size if turns > 0 else 0):
@@ -63,7 +59,7 @@ def turns_from(t, left, arms, outcomes):
     return turns
 
 
-@nb.njit(error_model="numpy")
+@jit
 def sweep(turns, money, arms, outcomes):
     """Pull every arm so many times; the money then."""
     more = Money(0.0, 0.0, inf)
@@ -72,7 +68,7 @@ def sweep(turns, money, arms, outcomes):
     return Money(money.spent + more.spent, money.collected + more.collected, money.due)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def room(arm, own, arms):
     """How often an arm can be pulled, about, until it may not be the cheapest feasible one any more."""
     standard, part, worst = own.lower if own.pessimistic else own.upper, 1.0 - own.told.alpha, 0.0
@@ -89,7 +85,7 @@ def room(arm, own, arms):
     return 0.8 * arms.n[arm] * gap / (own.upper[arm] * lost)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def stays(arm, m, rewards, costs, own, arms):
     """Whether an arm stays the cheapest feasible one while it is pulled m times, with these rewards and costs in all.
 
@@ -118,7 +114,7 @@ def stays(arm, m, rewards, costs, own, arms):
     return True
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pull_block(arm, m, money, own, arms, outcomes):
     """Pull an arm up to m times at once if it stays the choice; the money then."""
     i, pool, row = arms.n[arm], outcomes.pool, outcomes.at[arm] + arms.n[arm]

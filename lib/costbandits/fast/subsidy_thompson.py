@@ -1,8 +1,8 @@
 """Thompson sampling with cost subsidy: the law of its definition, exactly, with few draws.
 
 A round draws a score of every arm from its posterior, and pulls the cheapest arm whose score is at least 1 - alpha
-times the largest. Few of these scores matter, and only those are drawn, by "tangent bells" (to our knowledge not
-published before). They rest on two facts.
+times the largest. The few scores that matter are drawn by "tangent bells" (to our knowledge not published before),
+which rest on two facts.
 
 *Tails.* The density f of a score is log-concave. Beyond a level l it lies below the exponential that touches it at l,
 f(l) exp(-g (x - l)) with g = -(log f)'(l), whose integral is q = f(l)/g. So with probability q a bell rings, x is l
@@ -19,9 +19,9 @@ A run is of one of four kinds, chosen anew from time to time with all its levels
 * Settled: an arm, the leader, is pulled unless a bell rings. With levels h and l there are bells for: the leader's
   score below (1 - alpha) h; anybody else's above h; a guarantor's below l; that of an arm cheaper than the leader above
   (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If a bell is true, all other scores are
-  drawn given their usual sides. The chance of the leader's bell changes with each pull; `RACE.bound` bounds it until
-  the leader has lost more than `RACE.allowed` rewards, and what rings too often is thinned out. So until round
-  `RACE.bell` only the losses of its pulls matter, and whole blocks of them are pulled at once.
+  drawn given their usual sides. `RACE.bound` bounds the chance of the leader's bell until it has lost more than
+  `RACE.allowed` rewards, and what rings too often is thinned out. So until round `RACE.bell` only the losses of its
+  pulls matter, and whole blocks of them are pulled at once.
 * With a crowd: its members are drawn in every round, and the others have bells above 1 - alpha times a level that the
   best member nearly always exceeds; or above that level, if a cheaper member is nearly always good enough.
 * Contended: all arms have bells above each of some levels. The largest score is the best above the first level that
@@ -33,11 +33,10 @@ A run is of one of four kinds, chosen anew from time to time with all its levels
 from math import exp, inf, log, nan, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
 from ..checks import ROUNDING
-from ..engine.driver import FAR, Money, if_counted, loop, pull_once, step
+from ..engine.driver import FAR, Money, if_counted, inlined, jit, last_outcome, loop, pull_once, step
 from ..engine.run import Run
 from ..engine.state import new_record
 from ..engine.trees import KIND, LEAF, block, skip, total
@@ -50,15 +49,10 @@ CONTENDED, CROWD, EACH = -1, -2, -3
 # State of a run: the leader, or a kind; the round of the next bell, and the place on the line where it rings; work
 # since all was chosen. If settled: the bound of the leader's bell, and how much reward it may have lost for that to
 # hold; the level of cheaper arms; the price that the leader's may not reach, unless it is still `agreed`. With a crowd:
-# what the best member must reach, the number of members, and the last leaf of an arm that may be pulled without asking
-# all others.
+# what the best member must reach, how many there are, and the last leaf of an arm that is pulled without asking others.
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8"),
                  ("bound", "f8"), ("allowed", "f8"), ("poor", "f8"), ("dearer", "f8"), ("agreed", "f8"),
                  ("least", "f8"), ("members", "i8"), ("sure", "i8")])
-
-_jit = nb.njit(error_model="numpy")
-# By LLVM: to hand over so many arrays takes longer than most of what is done with them.
-_inlined = nb.njit(error_model="numpy", forceinline=True)
 
 
 class Tuning(NamedTuple):
@@ -117,7 +111,7 @@ def before(k, arm, price):
     return price[k] < price[arm] or (price[k] == price[arm] and k < arm)
 
 
-@_inlined
+@inlined
 def fill_in(low, top, own, rng):
     """The arm of a round, in which the scores not yet drawn lie between the levels of these tails."""
     scores, drawn = own.scores, own.scores.drawn
@@ -141,7 +135,7 @@ def each(own, rng):
     return cheapest(own.alpha, draws, draws, own.scores.price)
 
 
-@_inlined
+@inlined
 def unusual(k, own, rng):
     """The score of an arm whose stretch of the first line is hit; nan for a false alarm."""
     scores, race, gaussian = own.scores, own.race, own.gaussian
@@ -158,7 +152,7 @@ def unusual(k, own, rng):
     return knock(scores.level[k, tail], scores.chance[k, tail], -inf, scores.won[k], scores.pulls[k], gaussian, rng)
 
 
-@_inlined
+@inlined
 def disturbed(own, rng):
     """The arm of a round of a settled run in which a bell rings."""
     drawn, race, length = own.scores.drawn, own.race, own.trees[1, 0]
@@ -175,7 +169,7 @@ def disturbed(own, rng):
     return race.leader if quiet else fill_in(LOW, TOP, own, rng)
 
 
-@_inlined
+@inlined
 def between(k, tail, least, most, own, rng):
     """The score, given that it is at most `most`, of an arm whose stretch is hit; nan if it is not above `least`."""
     scores, gaussian = own.scores, own.gaussian
@@ -188,7 +182,7 @@ def between(k, tail, least, most, own, rng):
     return nan
 
 
-@_inlined
+@inlined
 def contended(own, rng):
     """The arm of a round of a contended run."""
     price, unknown, best, most, ceiling, j = own.scores.price, own.unknown, -1, inf, inf, -1
@@ -225,7 +219,7 @@ def contended(own, rng):
     return arm
 
 
-@_inlined
+@inlined
 def crowd(t, own, rng):
     """The arm of a round of a run with a crowd."""
     scores, drawn, race, member = own.scores, own.scores.drawn, own.race, own.member
@@ -260,7 +254,7 @@ def crowd(t, own, rng):
     return fill_in(LOW, TOP, own, rng)
 
 
-@_inlined
+@inlined
 def forget(scores):
     """Forget the scores of those outside the crowd."""
     for k in range(scores.drawn.size):
@@ -268,7 +262,7 @@ def forget(scores):
             scores.drawn[k] = nan
 
 
-@_jit
+@jit
 def settled(own):
     """Choose a leader and levels; False if no arm is far enough ahead."""
     mean, spread, price, race = own.scores.mean, own.scores.spread, own.scores.price, own.race
@@ -308,7 +302,7 @@ def settled(own):
     return own.trees[1, 0] <= min(tuning.calm, tuning.dispute / K)
 
 
-@_jit
+@jit
 def common_level(points, gaussian, scores):
     """A level that so many scores exceed on average, as far as they are normal, had each a Poisson number of them."""
     mean, spread = scores.mean, scores.spread
@@ -329,7 +323,7 @@ def common_level(points, gaussian, scores):
     return high
 
 
-@_jit
+@jit
 def summon(own):
     """Choose who is drawn in every round, and the levels of all others."""
     mean, spread, race, depth = own.scores.mean, own.scores.spread, own.race, own.tuning.depth
@@ -352,7 +346,7 @@ def summon(own):
             race.members += 1
 
 
-@_jit
+@jit
 def contend(own):
     """Choose levels for a contended run; False if there are none."""
     scores, tuning, gaussian = own.scores, own.tuning, own.gaussian
@@ -370,7 +364,7 @@ def contend(own):
     return True
 
 
-@_jit
+@jit
 def refresh(own):
     """Choose what kind the run is of, and all levels, from the posteriors."""
     tuning, race, scores, K = own.tuning, own.race, own.scores, own.scores.won.size
@@ -393,7 +387,7 @@ def refresh(own):
     race.work = 0.0
 
 
-@_inlined
+@inlined
 def wind(t, length, race, rng):
     """The round of the next bell of a settled run, and where on the line it rings."""
     far = rng.standard_exponential()
@@ -409,7 +403,7 @@ def holds(arm, own):
                                and (not own.unknown or price < race.dearer or price == race.agreed))
 
 
-@_inlined
+@inlined
 def spared(arm, own):
     """Whether a rival that has become cheaper, if costs are unknown, may keep its level."""
     scores, race = own.scores, own.race
@@ -453,17 +447,14 @@ def choose(t, money, own, arms, limits, rng):
 
 @step
 def advance(arm, m, t, money, own, arms, outcomes, rng):
-    """Pull the leader's next block, of up to m silent rounds, if what was assumed of it holds throughout; else once.
-
-    Its losses only grow, and its price is highest if all costs come first.
-    """
+    """Pull the leader's next block, of up to m silent rounds, if what was assumed of it holds throughout; else once."""
     scores, race, i, done, price, reward, cost = own.scores, own.race, arms.n[arm], 0, -inf, 0.0, 0.0
     size = m if own.whole and i == outcomes.filled[arm] else 0
     while size >= LEAF and done == 0:
         size = block(arm, i, size, outcomes)
         reward, cost = total(arm, 0, outcomes), total(arm, 1, outcomes)
-        lost = scores.pulls[arm] - scores.won[arm] + (size - reward)
-        if own.unknown:
+        lost = scores.pulls[arm] - scores.won[arm] + (size - reward)        # losses only grow
+        if own.unknown:         # the price is highest if all costs come first
             price = (arms.cost[arm] + cost) / i * (1.0 + ROUNDING) - sqrt(own.width / (i + size))
         if lost <= race.allowed * (1.0 - ROUNDING) and price < race.dearer:
             skip(arm, arms, outcomes)
@@ -480,7 +471,7 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     """The posterior learns the reward, and unless the round was silent the levels and the next bell follow."""
     scores, race, K, x, n = own.scores, own.race, arms.n.size, 0.0, arms.n[arm]
     if m == 1:
-        x = outcomes.pool[outcomes.at[arm] + n - 1, 0]
+        x = last_outcome(arm, arms, outcomes).reward
         if not (own.gaussian or own.whole or x == 0.0 or x == 1.0):
             x = 1.0 * (rng.random() < x)            # a fractional reward becomes a trial
         scores.won[arm] += x

@@ -6,18 +6,13 @@ Below, `own` is its `Bells`.
 from math import exp, factorial, inf, log, log1p, nan, pi, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import step
+from ..engine.driver import inlined, jit, step
 
 LEVELS = 4
 # Tails of an arm: below one level, above LEVELS of them, above 1 - alpha times these. The first of each is the highest.
 LOW, TOP, BAR, TAILS = 0, 1, 1 + LEVELS, 1 + 2 * LEVELS
-
-_jit = nb.njit(error_model="numpy")
-# By LLVM: to hand over so many arrays takes longer than most of what is done with them.
-_inlined = nb.njit(error_model="numpy", forceinline=True)
 
 
 class Scores(NamedTuple):
@@ -38,7 +33,7 @@ class Scores(NamedTuple):
 STIRLING = np.array([0.0] + [log(factorial(n)) - (n + 0.5) * log(n) + n - 0.5 * log(2 * pi) for n in range(1, 16)])
 
 
-@_jit
+@jit
 def stirling(n):
     """The remainder of Stirling's formula for n!, n = 1, 2, ..."""
     if n < 16.0:
@@ -47,7 +42,7 @@ def stirling(n):
     return (1.0 / 12.0 - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w / 1188.0)))) / n
 
 
-@_jit
+@jit
 def log_density(won, n, level, gaussian):
     """Logarithm of a posterior's density at a level; for huge n, too, where factorials would cancel (Loader, 2000)."""
     if gaussian:
@@ -84,7 +79,7 @@ def assess(k, tail, own):
     scores.chance[k, tail] = density / size if size > 0.0 and density <= loud * size else 1.0
 
 
-@_inlined
+@inlined
 def measure(k, tail, level, own):
     """Set a level of an arm."""
     scores, gaussian = own.scores, own.gaussian
@@ -94,7 +89,7 @@ def measure(k, tail, level, own):
         assess(k, tail, own)
 
 
-@_inlined
+@inlined
 def update(k, x, own):
     """The tails of an arm after its last reward x, and its stretches."""
     scores, gaussian = own.scores, own.gaussian
@@ -117,12 +112,9 @@ def draw(won, n, gaussian, rng):
     return won / n + rng.standard_normal() / sqrt(n) if gaussian else rng.beta(won + 1.0, n - won + 1.0)
 
 
-@_jit
+@jit
 def kept(x, ahead, patience, level, won, n, gaussian):
-    """Whether the score x, `ahead` of the level by the tangent, is kept; `patience` is an exponential number.
-
-    It is if the density has fallen below its tangent by less than that, in logarithms, which are hardly ever needed.
-    """
+    """Whether x, `ahead` of the level, is kept: its log density is below the tangent by less than `patience`."""
     if gaussian:
         return 0.5 * n * ahead * ahead < patience
     if not 0.0 < x < 1.0:
@@ -130,7 +122,7 @@ def kept(x, ahead, patience, level, won, n, gaussian):
     lost, u, v = n - won, ahead / level, ahead / (1.0 - level)
     wide = 0.5 * (won * u * u / min(1.0, 1.0 + u) + lost * v * v / min(1.0, 1.0 - v))
     tight = 0.5 * (won * u * u / max(1.0, 1.0 + u) + lost * v * v / max(1.0, 1.0 - v))
-    if wide < patience or tight >= patience:
+    if wide < patience or tight >= patience:        # nearly always
         return wide < patience
     return won * (u - log1p(u)) - lost * (v + log1p(-v)) < patience
 
@@ -161,7 +153,7 @@ def thin(chance, u):
     return u < 1.0 - 0.3 * chance * chance or u * (1.0 - exp(-stretch(chance))) < chance
 
 
-@_inlined
+@inlined
 def hang(k, own):
     """Give an arm its stretches of the lines. Of the first LEVELS, nodes 2 i and 2 i + 1 of a tree add up to node i."""
     chance, trees = own.scores.chance, own.trees
@@ -188,7 +180,7 @@ def locate(line, place, own):
     return own.at_leaf[node - half], place - rest + trees[node, line]
 
 
-@_jit
+@jit
 def arrange(k, low, top, own):
     """Set the levels of an arm, of which there are two at most."""
     for tail in range(TAILS):
@@ -196,12 +188,12 @@ def arrange(k, low, top, own):
     hang(k, own)
 
 
-@_jit
+@jit
 def vouch(own):
     """Bound the leader's bell for all states in which it has lost at most so much more.
 
-    The probability q falls with every success and rises with every failure, so it is largest if the failures come
-    first. The first guess of how many there may be errs on the safe side.
+    The probability q falls with every success and rises with every failure: it is largest if the failures come first.
+    The first guess of how many there may be errs on the safe side.
     """
     scores, trees, race, leader, gaussian = own.scores, own.trees, own.race, own.race.leader, own.gaussian
     won, n, level = scores.won[leader], scores.pulls[leader], scores.level[leader, LOW]

@@ -9,33 +9,32 @@ most q f_s, with Chernoff's bound q = M(s) theta^-s: with probability q a "bell"
 kept with probability (V/theta)^-s if it lies on that side. What is kept has the law of V there; else V lies on the
 other side. An error in q changes the law by as much, relatively, and no more.
 
-Waiting. One arm, the leader, has a bell for falling below theta; its rivals have bells for rising above it. If no bell
-rings in a round, the leader is pulled. The posterior of a resting arm does not change, so the round of its next bell is
-drawn once and waited for. The leader's chance q changes with every pull, so its bell has a cap, some number of at least
-q. Its *candidates* come at the rate of the cap, and in a candidate's round the bell rings with probability q/cap, with
-q as it is then. That is the law of a bell that rings with probability q in every round, while q does not exceed the
-cap. At the first pull after which it does, there is a new cap and a new wait.
+Waiting. One arm, the leader, has a bell for falling below theta; its rivals have bells for rising above it. If none
+rings in a round, the leader is pulled. The posterior of a resting arm does not change: the round of its next bell is
+drawn once and waited for. The leader's chance q changes with every pull, so its bell has a cap, a number of at least q.
+Its *candidates* come at the rate of the cap, and in a candidate's round the bell rings with probability q/cap, with q
+as it is then: the law of a bell that rings with probability q in every round, while q does not exceed the cap. At the
+first pull after which it does, there is a new cap and a new wait.
 
 Blocks. Of a block of m pulls the totals are known before their order is. A success of the leader's reward lowers q.
 One of its cost multiplies q by (c - s)/c at most, and each pull by N^2/(N^2 - s^2) at most, with N = a + b: these
 factors fall as c and N grow. So within a block with Y successes of the cost, in whatever order, q never exceeds
-q ((c - s)/c)^Y (N^2/(N^2 - s^2))^m. If that is at most the cap, and nothing else happens within the block, each of its
-rounds pulls the leader, and the block is pulled as a whole. Else half of it is tried, down to single pulls. Fractional
-outcomes become Bernoulli trials: Y is at most the number of outcomes that are not 0.
+q ((c - s)/c)^Y (N^2/(N^2 - s^2))^m. If that is at most the cap, and nothing else happens, the block is pulled as a
+whole; else half of it is tried, down to single pulls. Fractional outcomes become Bernoulli trials: Y is at most the
+number of outcomes that are not 0.
 
-Why that is exact. A geometric wait has no memory. It may be drawn anew at any moment that is decided by what has been
+Why that is exact. A geometric wait has no memory: it may be drawn anew at any moment that is decided by what has been
 revealed so far, but never because of a wait that is not over. Waits are drawn anew when a bell or candidate has come,
-when q exceeds the cap, when a rival was pulled, after so much work, and at a round that was fixed at the last refresh.
-None of this depends on how a run is cut into blocks: with outcomes 0 and 1 it is the same, pull for pull, without them.
+when q exceeds the cap, when a rival was pulled, after so much work, and at a round fixed at the last refresh. None of
+this depends on how a run is cut into blocks: with outcomes 0 and 1 it is the same, pull for pull, without them.
 """
 
 from math import exp, frexp, inf, ldexp, log, log1p, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from ..engine.driver import FAR, Money, if_counted, loop, step
+from ..engine.driver import FAR, Money, if_counted, jit, loop, step
 from ..engine.numerics import SLACK, bent, excess, tail
 from ..engine.run import Run
 from ..engine.state import new_record
@@ -81,7 +80,7 @@ class Bells(NamedTuple):
         return cls(tuning, np.ones((RATE + 1, K)), new_record(RACE), np.zeros(K + 1, np.int64))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def bound(a, b, c, d, s, theta):
     """Chernoff's M(s) theta^-s, for a + b = c + d, relatively to 1e-9 even after 1e13 pulls.
 
@@ -96,7 +95,7 @@ def bound(a, b, c, d, s, theta):
                + tail(a + s) - tail(a) + tail(c - s) - tail(c) + 2.0 * tail(N) - tail(N + s) - tail(N - s))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def chernoff(a, b, c, d, theta, side):
     """Exponent s and Chernoff's bound q on P(V > theta) (side = 1) or P(V < theta) (side = -1); (0, 1) if s misses.
 
@@ -120,7 +119,7 @@ def gamma(shape, z):
     return d * (1.0 + w)**3, 1.8 * d * w**4
 
 
-@nb.njit(error_model="numpy")
+@jit
 def kept(shape, z):
     """Logarithm of the probability with which that candidate is kept."""
     d = shape - 1.0 / 3.0
@@ -128,7 +127,7 @@ def kept(shape, z):
     return 0.5 * z * z + d * (1.0 - v + log(v))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def draw(a, b, c, d, rng):
     """V = R/C of a posterior: a Beta is a share of two Gammas. All four are kept or refused by one uniform number."""
     if a < 1.0 or c < 1.0:
@@ -142,7 +141,7 @@ def draw(a, b, c, d, rng):
                 return w * (y + z) / (y * (w + x))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def knock(a, b, c, d, s, theta, rng):
     """Draw V at the ringing of a bell; 0 for a false alarm."""
     V = draw(a + s, b, c - s, d, rng)
@@ -164,7 +163,7 @@ def wind(t, k, q, post, rng):
     post[BELL, k] = t + wait(post[RATE, k], rng)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def next_bell(t, bells):
     """The round of the first bell after t. Positive numbers sort like their bits, which are compared many at a time."""
     bits, first = bells.view(np.int64), INFINITE
@@ -179,14 +178,11 @@ def gain(a, c, N, s, x, y):
     return (a + x * s) * (c - y * s) * N * N / (a * c * (N * N - s * s))
 
 
-@nb.njit(error_model="numpy")
+@jit
 def cover(t, tuning, post, race, rng):
-    """A new cap on the leader's chance, and the round of its next candidate after t.
-
-    Caps are powers of 2, so what rounding does to the chance does not reach the waits.
-    """
+    """A new cap on the leader's chance, and the round of its next candidate after t."""
     k = race.leader
-    race.cap = 1.0
+    race.cap = 1.0          # caps are powers of 2, so what rounding does to the chance does not reach the waits
     if post[TILT, k] != 0.0:
         least = max(tuning.room * post[CHANCE, k], tuning.calm / sqrt(post[A, k] + post[B, k]))
         race.cap = min(ldexp(1.0, frexp(least)[1]), tuning.loud)
@@ -194,7 +190,7 @@ def cover(t, tuning, post, race, rng):
     race.ring = min(next_bell(0.0, post[BELL]), race.until + 1.0)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def refresh(t, tuning, post, race, rng):
     """Choose leader and threshold from the posteriors, and wind all bells for them."""
     leader, theta = 0, -inf
@@ -215,7 +211,7 @@ def refresh(t, tuning, post, race, rng):
     cover(t, tuning, post, race, rng)
 
 
-@nb.njit(error_model="numpy")
+@jit
 def contest(t, low_rang, post, race, rung, rng):
     """The arm with the largest V in round t, in which some bell has rung."""
     leader, theta, bells, heard = race.leader, race.theta, post[BELL], 0
@@ -263,7 +259,7 @@ def contest(t, low_rang, post, race, rung, rng):
     return arm
 
 
-@nb.njit(error_model="numpy")
+@jit
 def attend(t, tuning, post, race, rng):
     """See to the leader before round t, if a refresh is due or a candidate comes; whether its bell rings."""
     if t > race.until:
@@ -295,7 +291,7 @@ def how_many(arm, column, low, high, outcomes):
     return often
 
 
-@nb.njit(error_model="numpy")
+@jit
 def leap(free, money, own, arms, outcomes, rng):
     """Pull the leader's next block, of up to `free` outcomes, if its chance cannot exceed the cap on the way."""
     post, race, arm = own.posteriors, own.race, own.race.leader
@@ -318,7 +314,7 @@ def leap(free, money, own, arms, outcomes, rng):
     return money
 
 
-@nb.njit(error_model="numpy")
+@jit
 def pull_on(arm, free, money, own, arms, outcomes, rng):
     """Pull an arm up to `free` times, as long as its leaf reaches and its chance is at most the cap."""
     post, pool, (spent, collected, due), i, done = own.posteriors, outcomes.pool, money, arms.n[arm], 0
