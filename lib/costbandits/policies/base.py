@@ -31,7 +31,6 @@ class Problem:
     >>> problem.cost_means, problem.known_costs
     (array([0.25, 0.5 ]), True)
     """
-
     K: int
     cost_means: np.ndarray
     budget: float                      # infinite where there is none
@@ -58,7 +57,6 @@ class Problem:
 
 class Scale(NamedTuple):
     """The range of rewards that a policy is told, by which it divides them."""
-
     reward_scale: float
 
 
@@ -194,7 +192,6 @@ class Policy(Plain):
     >>> cb.EpsilonGreedy(c=5, d=0.25).parameters, cb.EpsilonGreedy(c=5, d=0.25).skips
     (array([5.  , 0.25]), False)
     """
-
     support = None
     skips = False
 
@@ -237,7 +234,6 @@ class Policy(Plain):
 @dataclass(frozen=True)
 class _PerCost(Policy):
     """A policy that knows every cost, and divides rewards by their range before it compares them with costs."""
-
     reward_scale: float = checked(positive, 1.0)
     check = require_known_costs
 
@@ -247,7 +243,6 @@ class _PerCost(Policy):
 
 class _Ruled(Policy):
     """A policy whose rule the engine calls with sums (`rules.by_sums`)."""
-
     rule = None
 
     def _take(self, maker, rule, params, **functions):
@@ -282,7 +277,6 @@ class IndexRule(_Ruled):
     >>> issubclass(cb.UCB1, IndexRule), cb.UCB1().monotone, cb.UCB1().regular
     (True, True, True)
     """
-
     monotone = regular = True
 
     def constants(self, problem: Problem, name: str | None = None) -> np.ndarray:
@@ -314,7 +308,6 @@ class NamedRule(Policy):
     >>> issubclass(cb.SUAK, NamedRule)
     True
     """
-
     rule = learn = None
     p: tuple = ()
 
@@ -400,7 +393,6 @@ class ChoosePolicy(ChoiceRule):
     --------
     >>> mine = cb.ChoosePolicy(cb.BGreedy.rule, memory=lambda K: 2 * K)
     """
-
     skips = True
 
     def __init__(self, rule: Callable, params: ArrayLike = (), memory: Callable[[int], int] | None = None,

@@ -17,7 +17,6 @@ from .base import IndexRule, Policy, Problem, checked, index
 
 class Exploration(NamedTuple):
     """How much to explore: the factor of eps."""
-
     exploration: float
 
 
@@ -51,7 +50,6 @@ def vucb_bv1(t, arm, p: Exploration):
 @dataclass(frozen=True)
 class _LowestCost(Policy):
     """A policy that is told lambda, a lower bound of the expected costs."""
-
     min_cost: float | None = checked(positive, None)
 
     def lowest_cost(self, problem: Problem) -> float:
@@ -68,7 +66,6 @@ class _LowestCost(Policy):
 @dataclass(frozen=True)
 class _LowestCostIndex(_LowestCost, IndexRule):
     """An index with a bonus eps and lambda."""
-
     exploration: float = checked(positive, 1.0)
     support = (0.0, 1.0)
 
@@ -102,7 +99,6 @@ class BudgetUCB(_LowestCostIndex):
     >>> round(cb.BudgetUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.array([0.25])), 2)
     6.94
     """
-
     rule = staticmethod(budget_ucb)
 
 
@@ -115,7 +111,6 @@ class UCBBV1(_LowestCostIndex):
     >>> cb.UCBBV1.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.array([0.25]))     # eps >= lambda: nothing is known yet
     inf
     """
-
     rule = staticmethod(ucb_bv1)
 
 
@@ -128,5 +123,4 @@ class VUCBBV1(_LowestCostIndex):
     >>> round(cb.VUCBBV1.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.array([0.25])), 2)
     4.5
     """
-
     rule = staticmethod(vucb_bv1)

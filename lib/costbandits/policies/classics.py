@@ -20,7 +20,6 @@ from .base import ChoiceRule, IndexRule, Problem, checked, choose, index, requir
 
 class Alpha(NamedTuple):
     """The factor of eps; the defaults are those that Table 2 recommends."""
-
     alpha: float
 
 
@@ -85,7 +84,6 @@ class MUCB(IndexRule):
     >>> round(cb.MUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.MUCB().parameters), 3)
     2.465
     """
-
     alpha: float = checked(positive, 2.0**-4)
     rule = staticmethod(m_ucb)
     support = (0.0, 1.0)
@@ -98,7 +96,6 @@ class CUCB(IndexRule):
     >>> round(cb.CUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.CUCB().parameters), 3)
     2.268
     """
-
     alpha: float = checked(positive, 2.0**-3)
     rule = staticmethod(c_ucb)
     support = (0.0, 1.0)
@@ -111,7 +108,6 @@ class IUCB(IndexRule):
     >>> round(cb.IUCB.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.IUCB().parameters), 3)
     2.107
     """
-
     alpha: float = checked(positive, 2.0**-2)
     rule = staticmethod(i_ucb)
     support = (0.0, 1.0)
@@ -126,7 +122,6 @@ class UCBSCPlus(IndexRule):
     >>> round(cb.UCBSCPlus.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, np.empty(0)), 3)
     12.366
     """
-
     rule = staticmethod(ucb_sc_plus)
     support = (0.0, 1.0)
 
@@ -140,7 +135,6 @@ class UCBB2(IndexRule):
     >>> cb.UCBB2.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.empty(0))      # e_c = 1.46 is above c = 0.2
     inf
     """
-
     rule = staticmethod(ucb_b2)
     regular = False
     support = (0.0, 1.0)
@@ -162,7 +156,6 @@ class UCB1(IndexRule):
     >>> round(cb.UCB1.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, np.empty(0)), 3)
     1.007
     """
-
     rule = staticmethod(ucb1)
     support = (0.0, 1.0)
 
@@ -190,14 +183,12 @@ class BGreedy(ChoiceRule):
     >>> cb.simulate({"b": cb.BGreedy()}, cb.instances.bernoulli(3), cb.Budget(20)).pulls[0, 0, -1]
     array([13,  6,  4])
     """
-
     rule = staticmethod(b_greedy)
     check = require_soft
 
 
 class Exploring(NamedTuple):
     """How much to explore, and a lower bound of the gap."""
-
     c: float
     d: float
 
@@ -231,7 +222,6 @@ class EpsilonGreedy(ChoiceRule):
     >>> cb.EpsilonGreedy(c=5, d=0.25)
     EpsilonGreedy(c=5, d=0.25)
     """
-
     c: float = checked(positive)
     d: float = checked(partial(number, above=0, high=1, allowed="must be in (0, 1]"))
     rule = staticmethod(epsilon_greedy)

@@ -31,7 +31,6 @@ COSTS = ("known", "unknown")
 
 class Told(NamedTuple):
     """What a rule is told. Over n, `width` is a squared confidence radius."""
-
     alpha: float
     sweeps: int             # how often all arms are pulled in turn to begin with
     width: float
@@ -41,7 +40,6 @@ class Told(NamedTuple):
 
 class Notes(NamedTuple):
     """What a rule keeps of the arms, each of shape (K,), and its spell."""
-
     upper: np.ndarray       # upper bound of the mean reward, or a draw
     lower: np.ndarray       # lower bound of the mean reward
     price: np.ndarray       # the cost, or a lower bound of its mean
@@ -99,7 +97,6 @@ def exploration(horizon: int, K: int) -> int:
 
 class _Subsidy(NamedRule):
     """A policy that knows T and looks for the cheapest arm that is good enough."""
-
     support = (0.0, 1.0)
     spell = SPELL
     costs, exploration_pulls = "known", 1       # unless there are fields of these names
@@ -156,7 +153,6 @@ class CSUCB(_Subsidy):
     >>> cb.CSUCB(0.1)
     CSUCB(alpha=0.1, costs='known')
     """
-
     alpha: float = checked(share)
     costs: str = checked(COSTS, "known")
     rule = staticmethod(cs_ucb)
@@ -207,7 +203,6 @@ class CSTS(_Subsidy):
     >>> cb.CSTS(0.1, posterior="gaussian")
     CSTS(alpha=0.1, posterior='gaussian', costs='known', naive=False)
     """
-
     alpha: float = checked(share)
     posterior: str = checked(("beta", "gaussian"), "beta")
     costs: str = checked(COSTS, "known")
@@ -250,7 +245,6 @@ class CSETC(_Subsidy):
     >>> cb.CSETC(0.1, exploration_pulls=50)
     CSETC(alpha=0.1, exploration_pulls=50, costs='known')
     """
-
     alpha: float = checked(share)
     exploration_pulls: int | None = checked(count, None)
     costs: str = checked(COSTS, "known")
@@ -276,7 +270,6 @@ class CommitOnce(_Subsidy):
     >>> cb.CommitOnce(0.1)
     CommitOnce(alpha=0.1, exploration_pulls=None)
     """
-
     alpha: float = checked(share)
     exploration_pulls: int | None = checked(count, None)
     rule = staticmethod(commit_once)
@@ -296,7 +289,6 @@ class BlindETC(_Subsidy):
     >>> cb.BlindETC(exploration_pulls=20)
     BlindETC(exploration_pulls=20)
     """
-
     exploration_pulls: int | None = checked(count, None)
     rule = staticmethod(blind)
 
@@ -391,6 +383,5 @@ class PairwiseElimination(_Subsidy):
     >>> cb.PairwiseElimination(0.1)
     PairwiseElimination(alpha=0.1)
     """
-
     alpha: float = checked(share)
     rule = staticmethod(pairwise)

@@ -35,7 +35,6 @@ INDEPENDENT, ANY, SAMPLE, BERNOULLI = range(4)
 
 class Tuning(NamedTuple):
     """The factor of log n, the largest reward, and which divergence."""
-
     scale: float
     max_reward: float
     kind: int
@@ -43,7 +42,6 @@ class Tuning(NamedTuple):
 
 class Told(NamedTuple):
     """Whether no cost varies; what each pull costs then, else 0; and the most that may be spent under a hard budget."""
-
     known: bool
     price: np.ndarray
     ceiling: float
@@ -51,7 +49,6 @@ class Told(NamedTuple):
 
 class Products(NamedTuple):
     """Of each arm, the sum of reward times cost; kept for a sample variance alone."""
-
     sums: np.ndarray
 
 
@@ -151,7 +148,6 @@ def multiply(t, arm, outcome, arms, told, p, memory, rng):
 
 class _Empirical(NamedRule):
     """What both policies share."""
-
     rule = staticmethod(imed)
 
     def told(self, problem: Problem) -> Told:
@@ -185,7 +181,6 @@ class IMED(_Empirical):
     >>> float(runs.spent[0, 0, -1])
     20.0
     """
-
     scale: float = checked(positive, 1.0)
     support = (0.0, 1.0)
 
@@ -227,7 +222,6 @@ class MomentIMED(_Empirical):
     >>> int(runs.pulls[0, 0, -1].argmax())
     0
     """
-
     scale: float = checked(positive, 1.0)
     max_reward: float = checked(positive, 1.0)
     dependence: str = checked(DEPENDENCE, "independent")

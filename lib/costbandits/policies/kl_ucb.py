@@ -153,7 +153,6 @@ def largest_ratio(r, c, d):
 
 class Tuned(NamedTuple):
     """Whether L is log(t/n), and its factor."""
-
     plus: float
     exploration: float
 
@@ -189,7 +188,6 @@ class KLUCBSC(IndexRule):
     >>> round(cb.KLUCBSC.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.0, cb.KLUCBSC().parameters), 3)
     11.694
     """
-
     plus: bool = checked(flag, False)
     exploration: float = checked(positive, 1.0)
     rule = staticmethod(kl_ucb_sc)
@@ -220,7 +218,6 @@ class OmegaKLUCB(IndexRule):
     >>> round(cb.OmegaKLUCB.rule(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([1.0])), 2)
     8.93
     """
-
     rho: float = checked(positive, 1.0)
     rule = staticmethod(omega_kl_ucb)
     support = (0.0, 1.0)
@@ -252,7 +249,6 @@ class KLUCB(_PerCost, IndexRule):
     >>> round(cb.KLUCB.rule(101, 25, 10.0, 50.0, 10.0, 100.0, 2.0, np.array([1.0])), 3)
     0.347
     """
-
     rule = staticmethod(kl_ucb)
 
     @property

@@ -54,7 +54,6 @@ class KnownCostTS(_PerCost, ChoiceRule):
     >>> cb.KnownCostTS(reward_scale=5)
     KnownCostTS(reward_scale=5, naive=False)
     """
-
     naive: bool = checked(flag, False)
     rule = staticmethod(known_cost_ts)
 

@@ -36,13 +36,11 @@ class FractionalKUBE(_PerCost, IndexRule):
     >>> round(cb.FractionalKUBE.rule(101, 25, 10.0, 50.0, 10.0, 100.0, 2.0, np.array([1.0])), 3)
     0.504
     """
-
     rule = staticmethod(density)
 
 
 class KnownCosts(NamedTuple):
     """What KUBE is told: the arms' costs, and what may be spent in all."""
-
     costs: np.ndarray
     ceiling: float
 
@@ -78,7 +76,6 @@ def kube(t, spent, arms, told, p, memory, rng):
 
 class Filling(NamedTuple):
     """Room for the arms' densities, and for a filling: which arms, in order, and how often each."""
-
     density: np.ndarray
     picks: np.ndarray
     counts: np.ndarray
@@ -93,7 +90,6 @@ class KUBE(_PerCost, NamedRule):
     >>> cb.KUBE(reward_scale=5)
     KUBE(reward_scale=5)
     """
-
     rule = staticmethod(kube)
     check = require_hard
 
@@ -145,7 +141,6 @@ class EpsilonFirst(ChoiceRule):
     >>> cb.EpsilonFirst(0.1)
     EpsilonFirst(epsilon=0.1)
     """
-
     epsilon: float = checked(partial(number, above=0, below=1, allowed="must be a number in (0, 1)"))
     rule = staticmethod(epsilon_first)
     check = require_hard

@@ -27,7 +27,6 @@ from .budget_ucb import _LowestCost
 
 class Told(NamedTuple):
     """C, S, rho, delta and L of the paper; the smallest expected cost; how the paper is read; and the arms."""
-
     noise: float
     size: float
     ridge: float
@@ -42,7 +41,6 @@ class Told(NamedTuple):
 
 class Estimates(NamedTuple):
     """Of each arm x, shape (K,): x . estimated reward and cost vectors, x' A^-1 x, and x' A^-1 times the last arm."""
-
     reward: np.ndarray
     cost: np.ndarray
     squared_norm: np.ndarray
@@ -51,7 +49,6 @@ class Estimates(NamedTuple):
 
 class Memory(NamedTuple):
     """What is worked out from the pulls."""
-
     inverse: np.ndarray         # (d, d)    A^-1
     estimates: Estimates
     volume: np.ndarray          # (1,)      log(det A / rho^d); (0,) where the radius does not look at it
@@ -60,7 +57,6 @@ class Memory(NamedTuple):
 
 class Pull(NamedTuple):
     """A pull of an arm x: u = A^-1 x and s = 1 + x' u; what the estimates missed of its reward and cost."""
-
     u: np.ndarray
     s: float
     reward: float
@@ -200,7 +196,6 @@ class CB(NamedRule):
     >>> cb.CB(delta=0.05)
     CB(delta=0.05, ridge=1.0, noise=None)
     """
-
     delta: float | None = checked(
         partial(number, above=0, below=1, allowed="must be a number in (0, 1), or None for 1 / B"), None)
     ridge: float = checked(positive, 1.0)
@@ -257,6 +252,5 @@ class BudgetCB(_LowestCost, CB):
     >>> cb.BudgetCB(min_cost=0.1)
     BudgetCB(delta=None, ridge=1.0, noise=None, min_cost=0.1, radius='proof')
     """
-
     radius: str = checked(("proof", "printed", "determinant"), "proof")
     ratio = True

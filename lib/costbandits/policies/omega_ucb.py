@@ -40,7 +40,6 @@ def eta(mean, square, n):
 
 class Rho(NamedTuple):
     """The parameter of both policies."""
-
     rho: float
 
 
@@ -72,7 +71,6 @@ class OmegaUCB(IndexRule):
     >>> round(cb.OmegaUCB.rule(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([0.25])), 2)
     3.96
     """
-
     rho: float = checked(positive, 0.25)
     rule = staticmethod(omega_ucb)
     support = (0.0, 1.0)
@@ -88,6 +86,5 @@ class OmegaStarUCB(OmegaUCB):
     >>> round(cb.OmegaStarUCB.rule(101, 50, 20.0, 10.0, 8.0, 2.0, 0.0, np.array([0.25])), 2)
     2.0
     """
-
     rule = staticmethod(omega_star_ucb)
     regular = False

@@ -51,7 +51,6 @@ class PDBwK(IndexRule):
     >>> round(cb.PDBwK.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.25, np.empty(0)), 3)
     3.258
     """
-
     constant: float | None = checked(positive, None)
     rule = staticmethod(pd_bwk)
     support = (0.0, 1.0)

@@ -70,7 +70,6 @@ def tally(function: Callable) -> Callable:
 
 class Form(NamedTuple):
     """What a rule takes and returns: by names, and as the engine calls it, where an arm's sums come one by one."""
-
     maker: str                  # the decorator
     names: tuple[str, ...]
     kinds: tuple                # their types, but for that of p

@@ -27,7 +27,6 @@ from .base import NamedRule, Problem, checked, rule
 
 class Told(NamedTuple):
     """What a rule is told of the problem."""
-
     rate: float
     horizon: int
 
@@ -63,7 +62,6 @@ ACCOUNT = np.dtype([(name, "f8") for name in ("S_p", "N_p", "pending", "skips_un
 
 class Reading(NamedTuple):
     """The fields of `SUAK`, as its rule takes them."""
-
     under_use: float
     knows_T: bool
     counting: int
@@ -75,7 +73,6 @@ class Reading(NamedTuple):
 
 class Phases(NamedTuple):
     """SUAK's own: bounds, how often each arm was pulled because it was unsure, and its account."""
-
     upper: np.ndarray
     lower: np.ndarray
     unsure: np.ndarray
@@ -316,7 +313,6 @@ def control_budget(t, spent, arms, told, p, memory, rng):
 
 class _Anytime(NamedRule):
     """A policy of rounds under an anytime budget."""
-
     skips = True
     support = (0.0, 1.0)
     rows = 2
@@ -369,7 +365,6 @@ class SUAK(_Anytime):
     >>> cb.SUAK(log="T").order
     'least'
     """
-
     under_use: float = checked(partial(number, low=0.0, allowed="must be a number, 0 or more"), 1.0)
     log: str = checked(("t", "T"), "t")
     counting: str = checked(READINGS, "skips")
@@ -412,7 +407,6 @@ class SUAK2(SUAK):
     >>> cb.SUAK2().reserve
     'log t / 4 omega'
     """
-
     counting: str = field(default="two accounts", init=False)
     reserve: str = checked(tuple(RESERVES), "log t / 4 omega")
     margin: float = checked(MARGIN, 3.0)
@@ -439,7 +433,6 @@ class OnePhaseSkip(_Anytime):
     >>> cb.OnePhaseSkip(radius="2logT")
     OnePhaseSkip(radius='2logT', time_row=True)
     """
-
     radius: str = checked(("3logT", "3logt", "2.5logT", "2logT"), "3logT")
     time_row: bool = checked(flag, True)
     rule = staticmethod(one_phase)
@@ -460,7 +453,6 @@ class PrimalDualSkip(_Anytime):
     >>> cb.PrimalDualSkip()
     PrimalDualSkip()
     """
-
     rule = staticmethod(primal_dual)
     rows = 3        # also which arms, or the null arm, were found to be needed
 
@@ -476,7 +468,6 @@ class UCBSimplexSkip(_Anytime):
     >>> cb.UCBSimplexSkip()
     UCBSimplexSkip(lam=9.0)
     """
-
     lam: float = checked(positive, 9.0)
     rule = staticmethod(ucb_simplex)
 
@@ -508,7 +499,6 @@ class KnownMeans(_KnowsMeans):
     >>> cb.KnownMeans(threshold=None)
     KnownMeans(threshold=None)
     """
-
     threshold: float | None = checked(positive, 2.0)
     rule = staticmethod(knowing)
 
@@ -533,5 +523,4 @@ class ControlBudget(_KnowsMeans):
     >>> cb.ControlBudget()
     ControlBudget()
     """
-
     rule = staticmethod(control_budget)

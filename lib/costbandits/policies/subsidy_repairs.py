@@ -106,7 +106,6 @@ class CSElimination(_Subsidy):
     >>> cb.simulate({"e": cb.CSElimination(0.1)}, two, cb.Horizon(10**9)).pulls[0, 0, -1]
     array([999996193,      3807])
     """
-
     alpha: float = checked(share)
     delta: float = checked(lambda name, value: value == inf or positive(name, value), inf)
     rule = staticmethod(elimination)
@@ -187,7 +186,6 @@ def worth(arm, default, n, costs, keep, belief):
 
 class Alpha(NamedTuple):
     """The subsidy factor."""
-
     alpha: float
 
 
@@ -229,7 +227,6 @@ class CSVOI(_Subsidy):
     >>> cb.CSVOI(0.1)
     CSVOI(alpha=0.1)
     """
-
     alpha: float = checked(share)
     rule = staticmethod(value_of_a_look)
 

@@ -43,7 +43,6 @@ class BTS(ChoiceRule):
     >>> cb.BTS().memory(K=10)       # successes of rewards and of costs, by arm; the last arm and its two sums
     23
     """
-
     naive: bool = checked(flag, False)
     rule = staticmethod(bts)
     support = (0.0, 1.0)

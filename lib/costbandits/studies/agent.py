@@ -36,7 +36,6 @@ KEPT = ("_n", "_attached", "_open", "_sums", "_paid", "_own", "_prices", "_use")
 
 class Pull(NamedTuple):
     """What to pull, and the number to tell its outcome by; -1 and no arm for a round without a pull."""
-
     id: int
     arm: str | int | None
 

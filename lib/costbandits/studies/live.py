@@ -25,7 +25,6 @@ class Unknown:
     Traceback (most recent call last):
     ValueError: UCBB2, mean costs = 'unknown': must be known to the policy; name prices, arms={name: price}, or ...
     """
-
     policy: str
     K: int
     prices: np.ndarray | None

@@ -53,7 +53,6 @@ class Steps:
     >>> steps.done
     2
     """
-
     PATIENCE = 1.0      # seconds
 
     def __init__(self, label: str | None, total: int):

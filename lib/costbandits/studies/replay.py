@@ -33,7 +33,6 @@ class Rows:
     >>> Rows([(cb.Bernoulli(0.5), cb.Constant(1.0))], [np.array([[0.0, 1.0], [1.0, 1.0]])]).pairs(0, 1)
     array([[0., 1.]])
     """
-
     counted, typed = False, ()
 
     def __init__(self, laws: list[tuple], rows: list[np.ndarray]):
@@ -72,7 +71,6 @@ class Replayed(Runs):
     resampled : dict of arrays of shape (policy, bootstrap, replays, checkpoint)
         Reward, spent and rounds in replays of resampled logs.
     """
-
     ended: np.ndarray
     resampled: dict[str, np.ndarray]
 

@@ -37,7 +37,6 @@ class Results:
     >>> runs.index("BTS"), list(runs.frame(runs.spent[:, :, -1]))
     (1, ['policy', 'replication', 'value'])
     """
-
     policies: list[str]
     replications: np.ndarray
     fractions: np.ndarray
@@ -96,7 +95,6 @@ class Runs(Results):
         rounded, so that n pulls may be off by n 2**-53 of the sum.
     bandits, stops : lists of Bandit and of stop rules, one per replication
     """
-
     pulls: np.ndarray
     rounds: np.ndarray
     skips: np.ndarray
@@ -132,7 +130,6 @@ class Reduced(Results):
     ...             reduce=lambda runs: {"regret": cb.regret.budgeted(runs)})["regret"].shape
     (1, 4, 1)
     """
-
     values: dict[str, np.ndarray]
     origin: bytes
 

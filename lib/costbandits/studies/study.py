@@ -29,7 +29,6 @@ STOPS = "Budget, HardBudget, AnytimeBudget, Horizon"
 
 class Game(NamedTuple):
     """What the policies of a replication are faced with, before any outcome is drawn."""
-
     replication: int
     bandit: Bandit
     stop: StopRule
@@ -47,7 +46,6 @@ class Study:
     >>> study.play(replication=0, labels=["m"])["m"]["spent"]
     array([20.])
     """
-
     policies: dict
     bandits: object
     stop: object
