@@ -397,8 +397,7 @@ ERRORS = {
          "studies/test_keys.py::test_each_component_of_a_study_decides", "a function that makes stop rules decides"),
     ],
     "costbandits/studies/simulate.py": [
-        ('reduce, flag("shuffle", shuffle), flag("fast", fast), first=ids[0])',
-         'reduce, shuffle, fast, first=ids[0])',
+        ('shuffle=flag("shuffle", shuffle), fast=flag("fast", fast))', 'shuffle=shuffle, fast=fast)',
          "test_bad_input.py::test_a_thousand_wrong_arguments_are_refused_in_one_sentence", "a flag is a bool"),
         ("end.callback(study.given_up.append, True)", "end.callback(study.given_up.clear)",
          "studies/test_interrupts.py::test_after_an_interrupt_nothing_computes_on", "threads must hear of it"),

@@ -1,23 +1,22 @@
 """Policies replayed on a log: the n-th pull of an arm gets its n-th row, in a random order of rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import count, flag, require
+from ..checks import count, require
 from ..engine import trees
 from ..engine.stacks import ROWS, stream
 from ..engine.state import Arms, Outcomes
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from ..environments.joint import Pairs
-from ..policies.base import Policy, require_policies
+from ..policies.base import Policy
 from .runs import FIELDS, Runs
-from .simulate import require_checkpoints, require_game
-from .study import Study
+from .simulate import new_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,20 +137,14 @@ def replay(policies: dict[str, Policy], log: "pd.DataFrame | Bandit", stop: Stop
     >>> runs.ended, runs.interval()[:, -1].shape
     (array([1.]), (1, 2))
     """
-    require_policies(policies)
-    bandit = log
-    if not isinstance(log, Bandit):
-        bandit = Bandit.from_log(log, **columns)
+    bandit = log if isinstance(log, Bandit) else Bandit.from_log(log, **columns)
     require(isinstance(log, Bandit) <= (not columns), "log", log, f"is a Bandit already: leave out {[*columns]}")
     outcomes = bandit.outcomes or ()
     require(outcomes and all(isinstance(each, Pairs) and each.rows is not None for each in outcomes), "log", log,
             "must be a log, or cb.Bandit.from_log(log, ...): other bandits have no rows")
-    require_game(bandit, stop)
     replications = count("replications", replications, high=MOST)
     bootstrap = count("bootstrap", bootstrap, low=0, high=MOST)
-    study = Study(dict(policies), bandit, stop, count("seed", seed, low=0), require_checkpoints(checkpoints), None,
-                  shuffle=flag("shuffle", shuffle), fast=flag("fast", fast))
-    study = replace(study, arms=study.example().K)
+    study = new_study(policies, bandit, stop, seed, checkpoints, shuffle, fast).rehearsed()
     rows = [each.rows for each in outcomes]
     arrays, ended = _played(study, rows, range(replications))
     logs = [_played(study, _redrawn(study.seed, i, rows), range(RESAMPLED + INNER * i, RESAMPLED + INNER * (i + 1)))[0]

@@ -12,7 +12,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from numbers import Integral
 
 import joblib
@@ -85,14 +84,10 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
         False plays each policy by its definition, one round after the other: the very same pulls, or for policies that
         draw at random the same law. For teachers, and for whoever doubts a kernel.
     """
-    require_policies(policies)
-    require_game(bandits, stop)
-    fractions = require_checkpoints(checkpoints)
-    ids = _ids(replications, len(policies) * (600 + (80 * len(fractions) if reduce is None else 0)))
+    study = new_study(policies, bandits, stop, seed, checkpoints, shuffle, fast)
+    ids = _ids(replications, len(policies) * (600 + (80 * len(study.fractions) if reduce is None else 0)))
     _require_options(n_jobs, max_rounds, reduce, progress, store)
-    study = Study(dict(policies), bandits, stop, count("seed", seed, low=0), fractions, max_rounds and int(max_rounds),
-                  reduce, flag("shuffle", shuffle), flag("fast", fast), first=ids[0])
-    study = replace(study, arms=study.example().K)
+    study = study.rehearsed(max_rounds=max_rounds and int(max_rounds), reduce=reduce, first=ids[0])
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         try:
@@ -188,8 +183,14 @@ def _stopped(played):
             played.close()
 
 
-def require_game(bandits: object, stop: object) -> None:
-    """Raise ValueError unless these are a bandit and a stop rule, or functions that make them."""
+def new_study(policies: dict, bandits: object, stop: object, seed: int, checkpoints: int | Sequence[float],
+              shuffle: bool, fast: bool) -> Study:
+    """A study by arguments of `simulate`, each of which has been looked at.
+
+    >>> new_study({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(9), 0, 2, True, True).rehearsed().arms
+    3
+    """
+    require_policies(policies)
     require(isinstance(bandits, Bandit) or callable(bandits), "bandits", bandits,
             "must be a Bandit or a function rng -> Bandit")
     require(isinstance(stop, StopRule) or callable(stop), "stop", stop,
@@ -198,6 +199,8 @@ def require_game(bandits: object, stop: object) -> None:
     for name, given, argument in (("bandits", bandits, "rng"), ("stop", stop, "the bandit")):
         if callable(given):
             takes_one(name, given, argument)
+    return Study(dict(policies), bandits, stop, count("seed", seed, low=0), _fractions(checkpoints), None,
+                 shuffle=flag("shuffle", shuffle), fast=flag("fast", fast))
 
 
 def _require_options(n_jobs, max_rounds, reduce, progress, store):
@@ -213,12 +216,8 @@ def _require_options(n_jobs, max_rounds, reduce, progress, store):
         require(n_jobs <= MOST_WORKERS, "n_jobs", n_jobs, f"must be at most {MOST_WORKERS:,}; -1 is all cores")
 
 
-def require_checkpoints(checkpoints: int | Sequence[float]) -> np.ndarray:
-    """Checkpoints as fractions, shape (C,); ValueError unless they are a number or increasing fractions.
-
-    >>> require_checkpoints(4)
-    array([0.25, 0.5 , 0.75, 1.  ])
-    """
+def _fractions(checkpoints):
+    """Checkpoints as fractions, shape (C,); ValueError unless they are a number or increasing fractions."""
     if not hasattr(checkpoints, "__len__"):
         number = count("checkpoints", checkpoints, high=MOST_CHECKPOINTS)
         return np.arange(1, number + 1) / number

@@ -2,7 +2,7 @@
 
 import bisect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -83,14 +83,16 @@ class Study:
         self._check_laws(bandit)
         return bandit, stop
 
-    def example(self) -> Bandit:
-        """The first instance, made twice: it must come from `rng` alone, or stored results could not be found again.
+    def rehearsed(self, **changes: object) -> "Study":
+        """The study with these fields changed, and with `arms`, once its first instance has been tried.
 
-        The user's own laws are tried on it, and what each policy prepares and remembers.
+        That is made twice: it must come from `rng` alone, or stored results could not be found again. The user's own
+        laws are tried on it, and what each policy prepares and remembers.
         """
+        self = replace(self, **changes)
         (first, stop), (again, stop_again) = (self.instance(self.first) for _ in range(2))
-        same = (np.array_equal(first.reward_means, again.reward_means)
-                and np.array_equal(first.cost_means, again.cost_means))
+        same = all(np.array_equal(getattr(first, means), getattr(again, means))
+                   for means in ("reward_means", "cost_means"))
         require(same, f"bandits(rng) in replication {self.first}", self.bandits,
                 "made twice, its arms differ: draw all that is random from rng, not from np.random or random")
         require(stop == stop_again or fingerprint.digest(stop) == fingerprint.digest(stop_again),
@@ -102,7 +104,7 @@ class Study:
         for label, policy in self.policies.items():
             policy.check(problem)
             policy.rehearse(f"policies[{label!r}]", problem)
-        return first
+        return replace(self, arms=first.K)
 
     @cached_property
     def _specimen(self):

@@ -1,19 +1,17 @@
 """What a policy sees and does in the first rounds of a run, round by round."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import count, flag
+from ..checks import count
 from ..engine.stacks import Stacks
 from ..engine.state import Arms
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
-from ..policies.base import IndexRule, Policy, require_policies
-from .simulate import require_checkpoints, require_game
-from .study import Study
+from ..policies.base import IndexRule, Policy
+from .simulate import new_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,42 +55,36 @@ def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandi
     4      3   red     1.0   0.5    1.0
     """
     import pandas as pd
-    require_policies({"policy": policy})
-    require_game(bandit, stop)
+    study = new_study({"policy": policy}, bandit, stop, seed, checkpoints, shuffle, fast)
     rounds = count("rounds", rounds, high=LONGEST)
-    study = Study({"policy": policy}, bandit, stop, count("seed", seed, low=0), require_checkpoints(checkpoints), None,
-                  shuffle=flag("shuffle", shuffle), fast=flag("fast", fast),
-                  first=count("replication", replication, low=0, high=2**32 - 1))
-    study = replace(study, arms=study.example().K)
+    study = study.rehearsed(first=count("replication", replication, low=0, high=2**32 - 1))
     game = study.game(replication, ["policy"])
     stacks = Stacks(game.bandit, study.seed, replication, game.order)
-    play, names, parts = study.player("policy", game, stacks), game.bandit.names or range(game.bandit.K), []
-    before = None
+    play, names = study.player("policy", game, stacks), game.bandit.names or range(game.bandit.K)
+    parts, before, places = [], None, np.argsort(game.order)        # from positions to the bandit's order
     for t in range(1, rounds + 1):
         state = play(t).state
         if state.now.rounds < t:        # the run was over
             break
-        parts.append(_round(t, before, state, policy, game, stacks))
+        known = _round(t, before, state, policy, game, stacks)
+        parts.append({name: column[places] for name, column in known.items()})
         before = state
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-    places = np.tile(np.argsort(game.order), len(parts))        # from positions to the bandit's order
     return pd.DataFrame({"round": np.repeat(np.arange(1, len(parts) + 1), len(names)),
-                         "arm": [*names] * len(parts), **{name: column[places + np.repeat(
-                             np.arange(len(parts)) * len(names), len(names))] for name, column in found.items()}})
+                         "arm": [*names] * len(parts), **found})
 
 
 def _round(t, before, after, policy, game, stacks):
     """What was known of each position before round t, and what came of it."""
     K = game.problem.K
     n, *sums = before.arms if before else Arms.of(K)
-    sums = np.array(sums)
-    chosen, outcome, index = after.arms.n > n, np.full((2, K), np.nan), np.full(K, np.nan)
+    sums, chosen, (index, reward, cost) = np.array(sums), after.arms.n > n, np.full((3, K), np.nan)
     for k in np.flatnonzero(chosen).tolist():
-        outcome[:, k] = stacks.pairs(k, int(after.arms.n[k]))[-1]
+        reward[k], cost[k] = stacks.pairs(k, int(after.arms.n[k]))[-1]
     with np.errstate(all="ignore"):     # before its first pull an arm has no mean; a cost of 0 makes an index infinite
         if isinstance(policy, IndexRule):
             told = policy.constants(game.problem)
             for k in np.flatnonzero(n).tolist():
                 index[k] = policy.rule(t, n[k], *sums[:, k], told[k], policy.parameters)
         return {"pulls": n, "mean_reward": sums[0] / n, "mean_cost": sums[1] / n, "index": index,
-                "spent": np.full(K, sums[1].sum()), "chosen": chosen, "reward": outcome[0], "cost": outcome[1]}
+                "spent": np.full(K, sums[1].sum()), "chosen": chosen, "reward": reward, "cost": cost}
