@@ -195,8 +195,10 @@ class Agent:
                        self.stop.rate, self.stop.horizon and self.stop.horizon + pulls)
 
     def _plays(self):
+        """What plays the policy; it begins anew where what it is told has changed."""
         if self._player is None:
-            self._renewed()
+            self._player = player(self.policy, self._problem(), stream(self._seed, 0, POLICY))
+            self._guess = self._means = None
         return self._player
 
     # ---- ask -----------------------------------------------------------------------------------------
@@ -361,55 +363,51 @@ class Agent:
             if arm in self._names:
                 k = self._names.index(arm)
                 require(not self._use[k], "arm", arm, "is there already")
-                self._changed(lambda: self._switch(k, True))
+                with self._changing():
+                    self._use[k] = True
             else:
-                self._changed(lambda: self._append({arm: price}))
+                with self._changing():
+                    self._append({arm: price})
 
     def retire(self, arm: str) -> None:
         """Ask for an arm no more. Pulls of it that are under way can be told still."""
         with self._lock:
             k = self._place(arm)
             require(self._use.sum() > self._use[k], "arm", arm, "is the last one in use")
-            self._changed(lambda: self._switch(k, False))
+            with self._changing():
+                self._use[k] = False
 
     def _place(self, arm):
         arm = _name(arm)
         require(arm in self._names, "arm", arm, f"must be one of {self._names}")
         return self._names.index(arm)
 
-    def _switch(self, k, use):
-        self._use = np.where(np.arange(self._use.size) == k, use, self._use)
-
-    def _changed(self, change):
-        """Change the arms, unless the policy refuses what it is told then."""
-        before = dict(vars(self))
+    @contextlib.contextmanager
+    def _changing(self):
+        """What changes the arms, and is taken back if the policy refuses what it is told then."""
+        before = {**vars(self), "_use": self._use.copy()}
         try:
-            change()
-            self._renewed()
+            yield
+            self._player = None
+            self._plays()
         except ValueError:
             vars(self).update(before)
             raise
 
-    def _renewed(self):
-        """Let the policy begin anew with what it is told now."""
-        self._player = player(self.policy, self._problem(), stream(self._seed, 0, POLICY))
-        self._guess = self._means = None
-
     def _append(self, arms):
         """Add arms from a dict name -> price, or None."""
-        names = list(arms)
-        for name, price in arms.items():
-            require(price is None or self._priced, f"price of arm {name!r}", price, "the other arms have none")
-        prices = [self._price(f"price of arm {name!r}", price) if self._priced else 0.0 for name, price in arms.items()]
+        prices = [self._price(f"price of arm {name!r}", price) for name, price in arms.items()]
         for part in KEPT:
-            kept = getattr(self, part)
-            more = {"_prices": prices, "_use": True}.get(part, 0)
-            columns = np.full((*kept.shape[:-1], len(names)), more, kept.dtype)
+            kept, more = getattr(self, part), {"_prices": prices, "_use": True}.get(part, 0)
+            columns = np.full((*kept.shape[:-1], len(arms)), more, kept.dtype)
             setattr(self, part, np.concatenate([kept, columns], axis=-1))
-        self._names = self._names + names
-        self._history = self._history + [array("d") for _ in names]
+        self._names = [*self._names, *arms]
+        self._history = self._history + [array("d") for _ in arms]
 
     def _price(self, name, price):
+        if not self._priced:
+            require(price is None, name, price, "the other arms have none")
+            return 0.0
         free, most = self.stop.rate is not None or self.stop.total == math.inf, math.inf
         allowed = "must be a finite number, 0 or more" if free else "must be a finite number above 0"
         if self._bounded:
@@ -495,12 +493,9 @@ def _name(arm):
 
 def _read(path):
     """What a file of an agent says, once it is found to be whole."""
-    with open(path, "rb") as file:
-        text = file.read()
-    try:
-        kept = json.loads(text)
-    except (ValueError, RecursionError):
-        kept = None
+    kept = None
+    with open(path, "rb") as file, contextlib.suppress(ValueError, RecursionError):
+        kept = json.load(file)
     require(isinstance(kept, dict) and kept.get("format") == FORMAT, "path", str(path),
             "is not the file of an agent, or is damaged")
     require(kept.get("version") == VERSION, "path", str(path),
