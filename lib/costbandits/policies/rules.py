@@ -137,8 +137,7 @@ def by_sums(rule: Callable) -> Callable:
         made.compile(form.signature.args)
         made.disable_compile()
     # Of when the rule itself was compiled; and `inspect` shows its source.
-    return _marked(made, maker=form.maker, compiled_from=getattr(rule, "compiled_from", None),
-                   __wrapped__=rule)
+    return _marked(made, maker=form.maker, compiled_from=getattr(rule, "compiled_from", None), __wrapped__=rule)
 
 
 def _marked(made, **marks):
@@ -193,19 +192,17 @@ def require_current(name: str, rule: Callable | None) -> None:
 
 def _taken(function, form):
     """The names of a rule's arguments, which it may call otherwise, and its signature."""
-    names, arguments = tuple(inspect.signature(function).parameters), form.arguments
+    names, arguments, signature = tuple(inspect.signature(function).parameters), form.arguments, form.signature
     if len(names) == len(form.names):
         P, arguments = parameters_of(function), form.names
         p = nb.float64[::1] if P is None else nb.typeof(P(*[1.0] * len(P._fields)))
-        signature = form.signature.return_type(*(p if kind is None else kind for kind in form.kinds))
-    else:
-        signature = form.signature
-    allowed = f"must take ({', '.join(form.names)})"
+        signature = signature.return_type(*(p if kind is None else kind for kind in form.kinds))
     given = f"{function.__name__}({', '.join(names)})"
-    require(len(names) == len(arguments), form.maker, given, f"{allowed}; numbers of your own reach it by p")
+    require(len(names) == len(arguments), form.maker, given,
+            f"must take ({', '.join(form.names)}); numbers of your own reach it by p")
     swapped = [name for name, place in zip(names, arguments, strict=True) if name != place and name in arguments]
-    allowed = f"must take ({', '.join(arguments)})"
-    require(not swapped, form.maker, given, f"{allowed} in this order; out of place: {', '.join(swapped)}")
+    require(not swapped, form.maker, given,
+            f"must take ({', '.join(arguments)}) in this order; out of place: {', '.join(swapped)}")
     return arguments, signature
 
 
@@ -255,9 +252,8 @@ def _read_only(kind):
 
 def _check_returned(function, returned, wanted):
     whole = isinstance(wanted, nb.types.Integer)
-    allowed = (nb.types.Integer,) if whole else (nb.types.Integer, nb.types.Float)
     wants = "the arm as a whole number, -1 to skip or -2 to pass" if whole else "one number on every path"
-    if not isinstance(returned, allowed):
+    if not isinstance(returned, nb.types.Integer if whole else nb.types.Integer | nb.types.Float):
         raise ValueError(f"rule {function.__name__} returns {_what(returned)}: must return {wants}")
 
 
