@@ -30,7 +30,6 @@ class Plain:
                 if isinstance(value, np.generic):
                     object.__setattr__(self, name, value.item())
             check(self)
-
         cls.__post_init__ = plain
 
     def __post_init__(self):
@@ -98,9 +97,7 @@ def numbers(name, values, low=-FINITE, high=FINITE, allowed="must be finite numb
         fits = array.size and len(shape) == array.ndim
         require(fits and all(size in (own, str(size)) for size, own in zip(shape, array.shape, strict=True)),
                 name, values, f"{allowed}, of shape ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})")
-    good = (array >= low) & (array <= high)
-    if above is not None:
-        good &= array > above
+    good = (array >= low) & (array <= high) & (above is None or array > above)
     if not good.all():
         place = tuple(np.argwhere(~good)[0].tolist())
         require(False, f"{name}{list(place) or ''}", float(array[place]), allowed)

@@ -14,7 +14,7 @@ from ..engine.compilation import around, compiled_for, ready
 from ..engine.driver import END
 from ..engine.plain import CHOICE, INDEX
 from ..engine.state import Arms, Outcome
-from ..policies.base import ChoiceRule, IndexRule, NamedRule, Policy
+from ..policies.base import ChoiceRule, IndexRule, NamedRule, Policy, Problem
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Unknown:
     rate: float | None = None
     horizon: int | None = None
     linear = None
+    min_cost = Problem.min_cost
 
     @property
     def known_costs(self) -> bool:
@@ -45,11 +46,6 @@ class Unknown:
         require(self.known_costs, f"{self.policy}, mean costs", "unknown", "must be known to the policy; name prices, "
                 "arms={name: price}, or give it what it asks for, as min_cost")
         return self.prices
-
-    @property
-    def min_cost(self) -> float:
-        """The smallest price; ValueError where prices are unknown."""
-        return float(self.cost_means.min())
 
     @property
     def reward_means(self) -> np.ndarray:

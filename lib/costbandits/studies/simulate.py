@@ -93,7 +93,9 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
         try:
             pieces = list(_collect(study, ids, n_jobs, filed, steps))
         except KeyboardInterrupt as interrupt:
-            interrupt.args = (_kept(steps, store),)
+            none = f"none of {len(ids):,} replications is kept; with store=\"runs.sqlite\" those that are finished are"
+            some = f"{steps.kept:,} of {len(ids):,} replications are kept in {store}; the same call goes on from there"
+            interrupt.args = (none if store is None else some,)
             raise
     arrays = {name: np.stack([[piece[label][name] for piece in pieces] for label in study.policies])
               for name in next(iter(pieces[0].values()))}
@@ -137,13 +139,6 @@ def _collect(study, ids, n_jobs, store, steps):
             found.update(fresh)
             steps.step()
             yield found
-
-
-def _kept(steps, store):
-    """What is left of a study after an interrupt, in a sentence."""
-    if store is None:
-        return f"none of {steps.total:,} replications is kept; with store=\"runs.sqlite\" those that are finished are"
-    return f"{steps.kept:,} of {steps.total:,} replications are kept in {store}; the same call goes on from there"
 
 
 def _in_the_end(parallel, tasks):
