@@ -24,6 +24,7 @@ from costbandits.engine import driver
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import SLOTS, Stacks
 from costbandits.policies.base import Policy, Problem
+from costbandits.policies.rules import by_sums
 
 FAMILIES = {"bernoulli": cb.instances.bernoulli, "discrete": cb.instances.generalized_bernoulli,
             "beta": cb.instances.beta}
@@ -374,6 +375,19 @@ def trajectory(policy, bandit, budget, seed, replication, rounds, fast=True):
     """The arms that the library pulls: runs cut short after 1, 2, ... rounds differ by one pull each."""
     counts = counted(policy, bandit, budget, seed, replication, range(1, rounds + 1), fast)
     return np.diff(counts, axis=0, prepend=0).argmax(axis=1)
+
+
+def index_value(rule, t, n, r, c, *params, constant=0.0, v_r=None, v_c=None):
+    """The index of an arm with mean reward r and cost c and sample variances v (None: Bernoulli outcomes)."""
+    squares = [n * m if v is None else (n - 1) * v + n * m * m for m, v in ((r, v_r), (c, v_c))]
+    return by_sums(rule)(t, n, n * r, n * c, *squares, constant, np.array(params, float))
+
+
+def choice_of(rule, t, n, reward, cost, memory=(), rng=None):
+    """The arm that a rule chooses after these pulls and sums of outcomes 0 and 1."""
+    arrays = [np.array(values, float) for values in (reward, cost, reward, cost)]
+    nothing, memory = np.zeros(len(n)), np.array(memory, float)
+    return by_sums(rule)(t, np.array(n), *arrays, nothing, nothing, memory, rng or np.random.default_rng(0))
 
 
 def proving(cases, *rare):

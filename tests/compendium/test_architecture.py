@@ -116,3 +116,8 @@ def test_each_room_is_named_and_each_module_says_what_is_in_it():
 def test_an_import_inside_a_function_counts():
     tree = ast.parse("def f():\n    from ..studies import store\n    import compendium.preparation")
     assert {room(names) for names in targets(tree, ["costbandits", "engine"])} == {"studies", "compendium"}
+
+
+def test_the_tests_of_a_policy_are_found_by_the_name_of_its_module():
+    modules = {path.stem for path in (ROOT / "lib/costbandits/policies").glob("[a-z]*.py")} - {"base", "rules"}
+    assert len(modules) >= 13 and all((ROOT / f"tests/policies/test_{name}.py").is_file() for name in modules)

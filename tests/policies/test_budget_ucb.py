@@ -5,7 +5,18 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
-from reference import INSTANCE, Index, bits, in_plain_python, literal_trajectory, run, same_record, stream, trajectory
+from reference import (
+    INSTANCE,
+    Index,
+    bits,
+    in_plain_python,
+    index_value,
+    literal_trajectory,
+    run,
+    same_record,
+    stream,
+    trajectory,
+)
 
 import costbandits as cb
 from costbandits.engine.driver import DONE
@@ -256,3 +267,21 @@ def test_a_lambda_that_is_no_lower_bound_is_allowed_and_reported(make):
     bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Bernoulli(0.5), cb.Bernoulli(0.4)])
     with pytest.warns(UserWarning, match=r"min_cost = 0\.45 is above the smallest expected cost, 0\.4"):
         assert cb.simulate({"p": make(min_cost=0.45)}, bandit, cb.Budget(20)).rounds[0, 0, -1] > 20
+
+
+BUDGET = {
+    # eps = sqrt(2 log 2) = 1.1774100225: reward bound 1, cost bound lambda: 2 + eps/0.25 (1 + 1/0.1)
+    "wide": (17, 4, 0.5, 0.25, 1.0, 53.80604099068),
+    # eps as the omega-UCB paper's Table 2 prints it, without the 2: 0.8325546112
+    "Table 2": (17, 4, 0.5, 0.25, sqrt(0.5), 38.63240289094),
+    # n = 400: eps = 0.1177410023: 2 + eps/0.25 (1 + 0.6177410023 / 0.1322589977)
+    "narrow": (17, 400, 0.5, 0.25, 1.0, 4.670691694084),
+    "log 1": (2, 1, 0.5, 0.25, 1.0, 2.0),
+    "zero cost": (17, 4, 0.5, 0.0, 1.0, inf),
+}
+
+
+@pytest.mark.parametrize("case", BUDGET)
+def test_budget_ucb_by_hand(case):
+    *arguments, expected = BUDGET[case]
+    assert index_value(budget_ucb.budget_ucb, *arguments, constant=0.1) == pytest.approx(expected, rel=1e-11)

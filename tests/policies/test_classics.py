@@ -1,11 +1,12 @@
-"""The greedy rules: their kernel plays what the definitions say, in law; pull for pull where nothing is random."""
+"""Indices against numbers worked out by hand; the greedy rules' kernel plays what the definitions say, in law."""
 
 from functools import cache, partial
+from math import inf, log, sqrt
 
 import chains
 import numpy as np
 import pytest
-from reference import digest, in_plain_python, proving
+from reference import choice_of, digest, in_plain_python, index_value, proving
 
 import costbandits as cb
 from costbandits import fast
@@ -13,6 +14,8 @@ from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import new_record
 from costbandits.engine.thinning import CLOCK, look_ahead
+from costbandits.fast import greedy
+from costbandits.policies import classics
 from costbandits.policies.base import Policy, Problem
 
 # What each compares, from pulls, sum of rewards and sum of costs; how often it explores, times t.
@@ -211,3 +214,87 @@ def test_where_costs_can_be_negative_a_run_ends_when_the_budget_is_first_reached
     for replication, ended in enumerate(rounds.tolist()):
         spent = np.cumsum(Stacks(odd, 0, replication, [0]).pairs(0, ended)[:, 1])
         assert spent[-1] >= budget * (1 - 1e-9) and (spent[:-1] < budget * (1 - 1e-9)).all()
+
+
+# At t = 17, n = 4: sqrt(log(16) / 4) = sqrt(log 2) = 0.832554611; times alpha = 2^-4, 2^-3, 2^-2 this is
+# eps = 0.0520346632, 0.1040693264, 0.2081386527. Example 2 of the omega-UCB paper has eps = 0.0959699972.
+RIVALS = {
+    "m": (classics.m_ucb, (17, 4, 0.5, 0.25, 2**-4), 2.788542035254),               # 0.5520346632 / 0.1979653368
+    "m, reward capped": (classics.m_ucb, (17, 4, 0.98, 0.25, 2**-4), 5.051389380338),         # 1 / 0.1979653368
+    "m, cost below eps": (classics.m_ucb, (17, 4, 0.5, 0.05, 2**-4), inf),
+    "m, Example 2, arm 1": (classics.m_ucb, (10000, 1000, 0.8, 0.2, 1.0), 8.612611490007),    # not 2.95, as printed
+    "m, Example 2, arm 2": (classics.m_ucb, (10000, 1000, 0.1, 0.1, 1.0), 48.62775736525),    # 0.19597 / 0.0040300
+    "m, log 1": (classics.m_ucb, (2, 1, 0.5, 0.25, 2**-4), 2.0),                    # t = 2: no width at all
+    "m, log 1, zero cost": (classics.m_ucb, (2, 1, 0.0, 0.0, 2**-4), inf),
+    "c": (classics.c_ucb, (17, 4, 0.5, 0.25, 2**-3), 2.416277305579),               # 2 + 0.1040693264 / 0.25
+    "c, log 1": (classics.c_ucb, (2, 1, 0.5, 0.25, 2**-3), 2.0),
+    "c, zero cost": (classics.c_ucb, (2, 1, 0.0, 0.0, 2**-3), inf),
+    "i": (classics.i_ucb, (17, 4, 0.5, 0.25, 2**-2), 2.208138652789),               # 2 + 0.2081386527
+    "i, log 1": (classics.i_ucb, (2, 1, 0.5, 0.25, 2**-2), 2.0),
+    "i, zero cost": (classics.i_ucb, (17, 4, 0.0, 0.0, 2**-2), inf),
+    # L = log(16/4) = 1.386294361: alpha = sqrt(L / (4 - L)) = 0.7282816893, index (1 + alpha) / (1 - alpha)
+    "UCB-SC+": (classics.ucb_sc_plus, (16, 4, 0.5, 0.5), 6.360563942766),
+    "UCB-SC+, 2 n c^2 = 0.5 < L": (classics.ucb_sc_plus, (16, 4, 0.5, 0.25), inf),
+    # L = log 2 = 0.6931471806, r = 0: index = alpha = sqrt(L / (2 - L))
+    "UCB-SC+, one pull": (classics.ucb_sc_plus, (2, 1, 0.0, 1.0), 0.7282816893445),
+    "UCB-SC+, zero cost": (classics.ucb_sc_plus, (16, 4, 0.5, 0.0), inf),
+    # Bounds over blocks ask for rounds before the last pull: from t = n on back there is no width.
+    "UCB-SC+, t = n": (classics.ucb_sc_plus, (4, 4, 0.5, 0.25), 2.0),
+    "UCB-SC+, t below n": (classics.ucb_sc_plus, (3, 40, 0.5, 0.25), 2.0),
+    # rewards near 1: eps = 0.0520346632 takes the bound beyond 1, and 1.2081386527 stays as it is
+    "m, reward 1": (classics.m_ucb, (17, 4, 1.0, 0.25, 2**-4), 5.051389380338),
+    "i, reward 1": (classics.i_ucb, (17, 4, 1.0, 1.0, 2**-2), 1.208138652789),
+    # c^2 a little above the border 2 n c^2 = L: alpha r is below c by a little, and the index large
+    "UCB-SC+, near its pole": (classics.ucb_sc_plus, (16, 4, 0.0, sqrt(1.01 * log(4) / 8)), 10.0),
+}
+
+
+@pytest.mark.parametrize("case", RIVALS)
+def test_rivals_by_hand(case):
+    rule, arguments, expected = RIVALS[case]
+    assert index_value(rule, *arguments, constant=1.0) == pytest.approx(expected, rel=1e-11)
+
+
+# t = 2: x = 2.01 log 2 = 1.3932258329. Bernoulli outcomes with mean 1/2 of n = 100: V = 25/99,
+# e = sqrt(2 V x / 100) + 3 x / 100 = 0.1256805881.
+B2 = {
+    "costs above c_min": (100, 0.5, 0.1, None, 1.703811293475),                     # q = 1: 1 + 1.4 (2 e) / 0.5
+    "costs below c_min": (100, 0.5, 0.8, None, 1.196846675948),                     # q = 5/8: q + 1.4 (e + q e) / 0.5
+    "no variance": (100, 0.5, 0.1, 0.0, 1.234061939931),                            # e = 3 x / 100 = 0.0417967750
+    "one pull": (1, 1.0, 0.1, None, inf),                                           # V = 1/4: e = 5.014 > c
+    "zero cost": (100, 0.0, 0.1, None, inf),
+}
+
+
+@pytest.mark.parametrize("case", B2)
+def test_ucb_b2_by_hand(case):
+    n, c, smallest, v, expected = B2[case]
+    found = index_value(classics.ucb_b2, 2, n, 0.5, c, constant=smallest, v_r=v, v_c=v)
+    assert found == pytest.approx(expected, rel=1e-11)
+
+
+def test_ucb_b2_takes_the_largest_variance_for_a_single_sample():
+    # n = 1, c = 6: e = sqrt(x / 2) + 3 x = 5.0143109012 < 6; q = 0.5 / 6 = 1/12; 1/12 + 1.4 (e + e/12) / 6
+    expected = 1 / 12 + 1.4 * (13 / 12) * 5.014310901213 / 6
+    assert index_value(classics.ucb_b2, 2, 1, 0.5, 6.0) == pytest.approx(expected, rel=1e-11)
+
+
+def test_b_greedy_by_hand():
+    assert [choice_of(classics.b_greedy, t, [0, 0, 0], [0, 0, 0], [0, 0, 0]) for t in (1, 2, 3)] == [0, 1, 2]
+    late = 10**12                                                                   # exploring has probability 3e-12
+    assert choice_of(classics.b_greedy, late, [2, 2, 2], [1, 2, 1], [1, 1, 1]) == 1
+    assert choice_of(classics.b_greedy, late, [2, 2, 2], [1, 2, 0], [1, 1, 0]) == 2       # zero cost: infinite
+    assert choice_of(classics.b_greedy, late, [2, 2, 2], [2, 2, 1], [1, 1, 1]) == 0       # a tie: the lowest position
+
+
+def test_b_greedy_explores_with_probability_K_over_t():
+    rng, rounds = np.random.default_rng(3), 20_000
+    chosen = [choice_of(classics.b_greedy, 8, [2, 2, 3], [0, 2, 0], [1, 1, 1], rng=rng) for _ in range(rounds)]
+    # Arms 0 and 2 with probability 3/8 * 2/3 = 1/4 together; 5 standard errors: a false alarm once in a million.
+    assert abs(np.mean(np.array(chosen) != 1) - 0.25) < 5 * sqrt(0.25 * 0.75 / rounds)
+
+
+def test_how_long_a_mean_stays_above_by_hand():
+    # 3 pulls of 2 in all: with m more of nothing 2 / (3 + m) is above 1/4 while m < 5; without a lowest reward never.
+    assert greedy.room(2.0, 3.0, 0.25, 0.0) == pytest.approx(5.0, rel=1e-6)
+    assert greedy.room(2.0, 3.0, 0.25, -inf) == 0.0

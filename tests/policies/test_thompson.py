@@ -25,7 +25,7 @@ import pytest
 from chains import pearson as p_value
 from numba import types as T
 from numpy.polynomial import legendre
-from reference import FAMILIES, proving
+from reference import FAMILIES, choice_of, proving
 from scipy import special, stats
 
 import costbandits as cb
@@ -833,3 +833,15 @@ def test_without_kernels_every_arm_is_drawn_in_every_round():
 def test_naive_is_true_or_false(wrong):
     with pytest.raises(ValueError, match=r"naive = .*: must be True or False"):
         cb.BTS(naive=wrong)
+
+
+def test_bts_draws_from_the_posteriors():
+    # won = (3, 1), paid = (1, 3) out of n = 4: arm 0 has Beta(4, 2) / Beta(2, 4), arm 1 the inverse. How often arm 0
+    # is chosen, against drawing with NumPy: 5 standard errors of the difference, a false alarm once in a million.
+    size, rng = 40_000, np.random.default_rng(4)
+    x = [rng.beta(a, 6 - a, size) for a in (4, 2, 2, 4)]
+    expected = np.mean(x[0] / x[1] > x[2] / x[3])
+    memory, kernel_rng, rounds = [3, 1, 1, 3, 0, 3, 1], np.random.default_rng(5), 4000
+    # The last outcome was nothing: the arm's sums have not grown.
+    share = np.mean([choice_of(cb.BTS.rule, 9, [4, 4], [3, 1], [1, 3], memory, kernel_rng) == 0 for _ in range(rounds)])
+    assert abs(share - expected) < 5 * sqrt(0.25 / rounds + 0.25 / size)
