@@ -90,6 +90,7 @@ def test_what_cannot_be_moved_as_a_whole_is_not_moved(empty, monkeypatch, failin
     assert after == before
 
 
+@pytest.mark.proof
 def test_a_chapter_that_cannot_be_executed_is_not_laid_out(empty):
     """As the command of a shell: there the module that fails is __main__, which is no second module of another name."""
     before = everything(empty)

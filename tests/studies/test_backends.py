@@ -286,6 +286,7 @@ def test_what_cannot_be_sent_is_told_also_without_a_cause(error, said):
         raise error
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at processes in /proc")
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     code = textwrap.dedent("""
