@@ -98,7 +98,7 @@ def test_what_both_define_is_the_same(name):
     assert name != "suak" or "never_asks" in ours.keys() & theirs
 
 
-@PER_LESSON
+@EACH_LESSON
 def test_ten_questions_on_a_lesson_have_answers(name):
     text = (ROOT / f"book/questions/{name}.md").read_text(encoding="utf-8")
     assert text.count("<details>") == text.count("</details>") == 10
