@@ -168,7 +168,10 @@ def _scratch(home, name):
 
 @contextlib.contextmanager
 def _interruptible():
-    """Let each signal that ends a program raise KeyboardInterrupt, once, but for a hang-up that nohup ignores."""
+    """Let each signal that ends a program raise KeyboardInterrupt, once: the clean-up is not interrupted again.
+
+    A hang-up that the caller ignores, as nohup does, stays ignored.
+    """
     def interrupt(*_):
         _ignore_signals()
         raise KeyboardInterrupt

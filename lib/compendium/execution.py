@@ -104,7 +104,10 @@ class Execution:
                 raise CellExecutionError.from_cell_and_msg(cell, output)
 
     def watched(self, line, cells):
-        """Run to the end, and say on the line how far it is; the executed notebook. An interrupt ends the kernel."""
+        """Run to the end, and say on the line how far it is; the executed notebook.
+
+        KeyboardInterrupt passes on when the kernel has been shut down.
+        """
         # Not for the thread itself: a thread whose `join` is interrupted counts as ended on Python 3.11.
         threading.Thread(target=self._run, daemon=True).start()
         try:

@@ -83,13 +83,15 @@ def parameters(notebook, name="notebook"):
     require(len(cells) == 1, f"{name}, cells tagged 'parameters'", len(cells), "must be exactly one")
     found = {}
     try:
-        for line in ast.parse(cells[0].source).body:
-            (target,) = line.targets
-            found[target.id] = ast.literal_eval(line.value)
+        body = ast.parse(cells[0].source).body
     except SyntaxError as error:
         raise ValueError(f"{name}, parameters cell: {error.msg}, line {error.lineno}") from None
-    except (AttributeError, TypeError, ValueError):
-        raise ValueError(f"{name}, parameters cell: {ast.unparse(line)!r} must be `name = literal`") from None
+    for line in body:
+        try:
+            (target,) = line.targets
+            found[target.id] = ast.literal_eval(line.value)
+        except (AttributeError, TypeError, ValueError):
+            raise ValueError(f"{name}, parameters cell: {ast.unparse(line)!r} must be `name = literal`") from None
     return found
 
 

@@ -65,7 +65,10 @@ def claims_file(root, name):
 
 
 def claims(root, name=None):
-    """The claims of a notebook's paper, or of all, as a dict id -> Claim; no two papers have one of the same id."""
+    """The claims of a notebook's paper, or of all, as a dict id -> Claim.
+
+    No two papers have one of the same id: links and rows would not tell them apart.
+    """
     found, owner = {}, {}
     for each in chapters(root) if name is None else [name]:
         file = claims_file(root, each)

@@ -1,8 +1,9 @@
 """Publication: what a run has staged becomes the content of a folder.
 
 Killed at any moment every file is the old or the new one, whole, and the next publication finishes what this one began:
-everything is written next to its goal as `.part`, a journal last; then all is renamed, the manifest last, files that
-the run no longer makes are removed, and the journal goes.
+everything is written next to its goal as `.part`, a journal last of all; up to here, full disks included, nothing that
+anyone reads has changed. Then all is renamed, the manifest last, files that the run no longer makes are removed, and
+the journal goes.
 
 The manifest says of each file what it holds (SHA-256) and which run made it, without dates or places: the same run
 makes the same bytes. A run without the real data makes `<name>_standin.<suffix>` where it would have made
@@ -66,7 +67,7 @@ def publish(stage, folder, run, only=("*",)):
 
 
 def replace(path, text, time=None):
-    """Write one file as a whole, as old as `time` (in nanoseconds): interrupted, it is the old or the new one."""
+    """Write one file, as old as `time` (in nanoseconds): whatever interrupts it, the file is the old or the new one."""
     part = _part(Path(path))
     part.write_text(text, encoding="utf-8")
     if time is not None:

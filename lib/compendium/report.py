@@ -76,7 +76,8 @@ def _compared(paper, folder):
     answers, verdicts, notes = dict(zip(answered, deep.itertuples(), strict=True)), [], []
     for question, row in zip(asked, paper.itertuples(), strict=True):
         later = answers.get(question)
-        withdrawn = later and later.verdict == ledger.UNTESTABLE != row.verdict
+        # Fewer runs than the row's own say nothing more, unless they take it back.
+        withdrawn = later and later.verdict == ledger.UNTESTABLE and row.verdict != ledger.UNTESTABLE
         verdicts.append(later.verdict if later and (withdrawn or later.replications > row.replications) else "")
         decisive = later and ledger.DECISIVE.search(later.note)     # more runs know better how many would decide
         notes.append(ledger.DECISIVE.sub(decisive[0], row.note) if decisive else row.note)

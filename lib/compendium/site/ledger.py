@@ -48,8 +48,8 @@ def second_check(claim):
     if claim.second_check is None:
         return NONE_YET
     kind, where = claim.second_check
-    named = (test.rpartition("::") for test in where.split(", "))
-    names = ", ".join(f"`{name}` in {plain(Path(file).name)}" if file else plain(name) for file, _, name in named)
+    named = (test.partition("::") for test in where.split(", "))
+    names = ", ".join(f"`{name}` in {plain(Path(file).name)}" if name else plain(file) for file, _, name in named)
     return f"{NONE_YET if kind == 'none' else kind}: {names}"
 
 
@@ -66,7 +66,7 @@ def _line(book, row):
     links += f' <a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>' * bool(figure)
     told = [escape(typeset(text)) for text in (f"{row.claim} ({row.place})", row.case, row.reading, row.note)]
     whose = "ours" if claim.ours else "the paper's"
-    numbers = ((value(row), row.estimate), (region(*claim.region), claim.region[0]),
+    numbers = ((escape(value(row)), row.estimate), (region(*claim.region), claim.region[0]),
                (f"{row.replications:,}", row.replications))
     texts = [f'<td role="rowheader"><a href="claims/{paper_of(row.notebook)}.html#{row.id}">{row.id}</a></td>',
              f'<td class="v-{row.verdict.split()[0]}">{row.verdict}</td>', *(f"<td>{text}</td>" for text in told[:3]),

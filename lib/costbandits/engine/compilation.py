@@ -70,7 +70,7 @@ def _keep(made, holds_a_rule):
     load = cache.load_overload
 
     def load_overload(*arguments):
-        _keep_parts(made.py_func, set())        # what it calls by its name is there before it
+        _keep_parts(made.py_func, {made.py_func})       # what it calls by its name is there before it
         return load(*arguments)
 
     cache.load_overload = _or_none(load_overload)
@@ -78,7 +78,7 @@ def _keep(made, holds_a_rule):
 
 
 def _or_none(method):
-    """A method of a cache for which a file that something is wrong with is not there."""
+    """A method of a cache that finds, and writes, no file where anything goes wrong with it."""
     @functools.wraps(method)
     def call(*arguments):
         try:
@@ -256,7 +256,9 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
 
 
 def apart(signature: Signature) -> Callable[[Callable], Callable]:
-    """Compile a function once: code calls it by its name, which else has it linked and optimized in each loop again.
+    """Compile a function for this signature, once: compiled code calls it by its name.
+
+    Numba links whatever a function calls into it and optimizes all of that again, in each loop.
 
     >>> @apart(nb.float64(nb.int64))
     ... def half(x):

@@ -46,7 +46,7 @@ jit = nb.njit(error_model="numpy")
 inlined = nb.njit(forceinline=True, error_model="numpy")       # by LLVM: to hand over many arrays takes long
 
 
-# ---- arrays without counted references, which take as long as ten indices at each call -----------------
+# ---- arrays without counted references: to count them takes as long as ten indices, at each call -------
 
 def _bare(context, builder, kind, value):
     if isinstance(kind, T.Array):

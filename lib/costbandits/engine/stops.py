@@ -74,7 +74,9 @@ def _require_rising(name, given, fractions, what, whole=False):
 
 @dataclass(frozen=True)
 class Budget(StopRule):
-    """Random costs, a total budget B: pull while less than `total` is spent; the pull that crosses it counts.
+    """Random costs, a total budget: pull while less than `total` is spent; the pull that crosses it counts.
+
+    `total` is B, in units of cost, positive and finite.
 
     >>> runs = cb.simulate({"m": cb.MUCB()}, cb.instances.bernoulli(3), cb.Budget(20))
     >>> float(runs.spent[0, 0, -1])
@@ -131,9 +133,10 @@ class _Rounds(StopRule):
 class AnytimeBudget(_Rounds):
     """Random costs in [0, 1]: after every round t the spending is at most rate t (Elumar et al., Eq. 1).
 
-    An arm whose largest cost would exceed that in round t, in floating point, must not be pulled then; a round may be
-    skipped. A run ends after `horizon` rounds (T), even if too short to pull every arm (`Runs.unpulled`). `rate`, in
-    (0, 1], is c in the paper.
+    An arm whose largest cost would exceed that in round t, in floating point, must not be pulled then. A round may be
+    skipped, that is, nothing pulled: because an arm might exceed the limit, or to save for later ones. A run ends after
+    `horizon` rounds (T), whatever was spent, even if too short to pull every arm (`Runs.unpulled`). `rate`, in (0, 1],
+    is what may be spent per round (c in the paper).
 
     >>> cb.AnytimeBudget(rate=0.25, horizon=1000).total
     250.0

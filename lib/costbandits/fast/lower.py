@@ -71,8 +71,7 @@ def lower_for(policy: IndexRule) -> Callable:
 @nb.njit(inline="always", error_model="numpy")
 def least_eta(total, square, more, n, m):
     """A lower bound of `eta` while m more outcomes come in, which sum to `more`: squared deviations never get less."""
-    # Between which the mean stays.
-    low, high = total / (n + m), min((total + more) / n, 1.0)
+    low, high = total / (n + m), min((total + more) / n, 1.0)       # between these the mean stays
     middle = min(max(0.5, low), high)
     if middle * (1.0 - middle) <= 0.0:
         return 1.0

@@ -114,7 +114,10 @@ def draw(won, n, gaussian, rng):
 
 @jit
 def kept(x, ahead, patience, level, won, n, gaussian):
-    """Whether x, `ahead` of the level, is kept: its log density is below the tangent by less than `patience`."""
+    """Whether x, `ahead` of the level, is kept: its log density is below the tangent by less than `patience`.
+
+    Which is an exponential number, so that x is kept with the ratio of the two as its probability.
+    """
     if gaussian:
         return 0.5 * n * ahead * ahead < patience
     if not 0.0 < x < 1.0:

@@ -384,13 +384,13 @@ class Agent:
 
     @contextlib.contextmanager
     def _changing(self):
-        """What changes the arms, and is taken back if the policy refuses what it is told then."""
+        """What changes the arms, and is taken back if the policy refuses what it is told then, or fails."""
         before = {**vars(self), "_use": self._use.copy()}
         try:
             yield
             self._player = None
             self._plays()
-        except ValueError:
+        except BaseException:
             vars(self).update(before)
             raise
 

@@ -14,7 +14,7 @@ from ..engine.state import Arms, Outcomes
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from ..environments.joint import Pairs
-from ..policies.base import Policy
+from ..policies.base import Policy, require_policies
 from .runs import FIELDS, Runs
 from .simulate import new_study
 
@@ -137,6 +137,7 @@ def replay(policies: dict[str, Policy], log: "pd.DataFrame | Bandit", stop: Stop
     >>> runs.ended, runs.interval()[:, -1].shape
     (array([1.]), (1, 2))
     """
+    require_policies(policies)      # before a long log is read
     bandit = log if isinstance(log, Bandit) else Bandit.from_log(log, **columns)
     require(isinstance(log, Bandit) <= (not columns), "log", log, f"is a Bandit already: leave out {[*columns]}")
     outcomes = bandit.outcomes or ()

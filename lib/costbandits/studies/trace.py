@@ -11,7 +11,6 @@ from ..engine.state import Arms
 from ..engine.stops import StopRule
 from ..environments.bandits import Bandit
 from ..policies.base import IndexRule, Policy
-from .live import Index
 from .simulate import new_study
 
 if TYPE_CHECKING:
@@ -84,6 +83,8 @@ def _round(t, before, after, policy, game, stacks):
         reward[k], cost[k] = stacks.pairs(k, int(after.arms.n[k]))[-1]
     with np.errstate(all="ignore"):     # before its first pull an arm has no mean; a cost of 0 makes an index infinite
         if isinstance(policy, IndexRule):
-            index[n > 0] = Index(policy, game.problem).values(t, n, sums)[n > 0]
+            told = policy.constants(game.problem)
+            for k in np.flatnonzero(n).tolist():
+                index[k] = policy.rule(t, n[k], *sums[:, k], told[k], policy.parameters)
         return {"pulls": n, "mean_reward": sums[0] / n, "mean_cost": sums[1] / n, "index": index,
                 "spent": np.full(K, sums[1].sum()), "chosen": chosen, "reward": reward, "cost": cost}
