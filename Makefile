@@ -84,7 +84,7 @@ test: $(READY)  ## ruff, the tests but for the longest, and the committed chapte
 audits: $(READY)  ## the committed audits compared with a new run, some four minutes; CI does it beside `make test`
 	$(COMPARE) $(sort $(wildcard notebooks/audit/*.ipynb))
 
-pages: $(READY)  ## the site built, and looked at in a browser, some two minutes; CI does it beside `make test`
+pages: $(READY)  ## the site built, and looked at in a browser, a few minutes; CI does it beside `make test`
 	$(PY) -m pytest $(SPREAD) -m pages tests/compendium
 
 check: $(READY)  ## the fast part of `make test`, about a minute, for every save
