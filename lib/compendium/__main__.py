@@ -43,7 +43,7 @@ class Failed(Exception):
 
 
 def run(job, among=()):
-    """Execute the notebook of a `preparation.Job`, one `among` others, then publish; a line that says what.
+    """Execute the notebook of a `preparation.Job`, one `among` others, then publish; it says what was published.
 
     Failed says if the notebook fails or its results cannot be published; what it has left is kept for inspection.
     """

@@ -120,7 +120,7 @@ def still(lost):
 
 
 def main(folder=PLACE.parents[1] / "live", replications=1000):
-    """Play what the front page moves, policies of the omega-UCB chapter on its Bernoulli arms, and write it here."""
+    """Play what the front page moves, policies of the omega-UCB chapter on its Bernoulli arms, into this folder."""
     policies = {"ω-UCB 1/4": cb.OmegaUCB(0.25), "ω-UCB 1": cb.OmegaUCB(1.0), "m-UCB": cb.MUCB()}
     runs = cb.simulate(policies, cb.instances.bernoulli(10),
                        lambda bandit: cb.Budget(150_000 * bandit.cost_means.min()), replications, n_jobs=-1)

@@ -100,10 +100,12 @@ def totals(rows, claims, root, link):
 def choices(root):
     """Which policy for which problem, as the tournament has it; "" before it has been played."""
     table = choice(root)
+    if table.empty:
+        return ""
     lines = [prose("choices"), _line("", table.columns), "|---|" + "---|" * table.shape[1],
              *(_line(f"**{plain(question)}**", map("`{}`".format if question == "in code" else plain, row))
                for question, row in zip(table.index, table.to_numpy(), strict=True))]
-    return "\n".join(lines) * (not table.empty)
+    return "\n".join(lines)
 
 
 def choice(root):

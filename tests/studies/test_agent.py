@@ -271,6 +271,18 @@ def test_what_is_refused_changes_nothing(ask, words):
     assert agent.tell(pull, 1, 1) and not agent.tell(pull, 1, 1) and not agent.cancel(pull)
 
 
+@pytest.mark.parametrize("change", [lambda agent: agent.add("green"), lambda agent: agent.retire("red")])
+def test_arms_stay_as_they_were_whatever_fails(change, monkeypatch):
+    agent = cb.Agent(**AGENT)
+    agent.tell(agent.ask(), 1, 1)
+    before, player = agent._state(), agent._plays()
+    with monkeypatch.context() as patch:
+        patch.setattr("costbandits.studies.agent.player", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            change(agent)
+    assert agent._state() == before and agent._plays() is player
+
+
 def test_where_the_run_is_over_nothing_is_asked_for():
     agent = cb.Agent(**AGENT | {"stop": cb.Budget(2.5)})
     agent.tell(agent.ask(), 1, 1)

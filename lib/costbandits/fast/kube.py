@@ -103,7 +103,7 @@ def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
 def safe_pulls(lower, t, arm, value, own, arms):
     """For how many pulls the leader is sure to stay above its rivals, whatever it pays; 1 if few or not known.
 
-    After m pulls its density is at least n / (n + m) of what it is now; twice as many are tried first.
+    After m pulls its density is at least n / (n + m) of what it is now. Twice the pulls that follow are tried first.
     """
     now, most = known(arm, own, arms), own.search.rival_bound
     m = np.int64(min(2.0 * now.n * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)

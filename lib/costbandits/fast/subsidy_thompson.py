@@ -19,7 +19,7 @@ A run is of one of four kinds, chosen anew from time to time with all its levels
 * Settled: an arm, the leader, is pulled unless a bell rings. With levels h and l there are bells for: the leader's
   score below (1 - alpha) h; anybody else's above h; a guarantor's below l; that of an arm cheaper than the leader above
   (1 - alpha) l. In silence the leader is good enough and no cheaper arm is. If a bell is true, all other scores are
-  drawn given their usual sides. `RACE.bound` bounds the chance of the leader's bell until it has lost more than
+  drawn given their usual sides. `RACE.bound` bounds the chance of the leader's bell until that arm has lost more than
   `RACE.allowed` rewards, and what rings too often is thinned out. So until round `RACE.bell` only the losses of its
   pulls matter, and whole blocks of them are pulled at once.
 * With a crowd: its members are drawn in every round, and the others have bells above 1 - alpha times a level that the

@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 
 import joblib
@@ -87,7 +88,7 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     study = new_study(policies, bandits, stop, seed, checkpoints, shuffle, fast)
     ids = _ids(replications, len(policies) * (600 + (80 * len(study.fractions) if reduce is None else 0)))
     _require_options(n_jobs, max_rounds, reduce, progress, store)
-    study = study.rehearsed(max_rounds=max_rounds and int(max_rounds), reduce=reduce, first=ids[0])
+    study = replace(study, max_rounds=max_rounds and int(max_rounds), reduce=reduce, first=ids[0]).rehearsed()
     label = None if progress is False else progress if isinstance(progress, str) else "simulate"
     with Steps(label, len(ids)) as steps, (Store(store) if store else contextlib.nullcontext()) as filed:
         try:

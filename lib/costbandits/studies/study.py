@@ -83,13 +83,12 @@ class Study:
         self._check_laws(bandit)
         return bandit, stop
 
-    def rehearsed(self, **changes: object) -> "Study":
-        """The study with these fields changed, and with `arms`, once its first instance has been tried.
+    def rehearsed(self) -> "Study":
+        """The study with `arms`, once its first instance has been tried.
 
         That is made twice: it must come from `rng` alone, or stored results could not be found again. The user's own
         laws are tried on it, and what each policy prepares and remembers.
         """
-        self = replace(self, **changes)
         (first, stop), (again, stop_again) = (self.instance(self.first) for _ in range(2))
         same = all(np.array_equal(getattr(first, means), getattr(again, means))
                    for means in ("reward_means", "cost_means"))

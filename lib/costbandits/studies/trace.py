@@ -1,6 +1,7 @@
 """What a policy sees and does in the first rounds of a run, round by round."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,7 +58,7 @@ def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandi
     import pandas as pd
     study = new_study({"policy": policy}, bandit, stop, seed, checkpoints, shuffle, fast)
     rounds = count("rounds", rounds, high=LONGEST)
-    study = study.rehearsed(first=count("replication", replication, low=0, high=2**32 - 1))
+    study = replace(study, first=count("replication", replication, low=0, high=2**32 - 1)).rehearsed()
     game = study.game(replication, ["policy"])
     stacks = Stacks(game.bandit, study.seed, replication, game.order)
     play, names = study.player("policy", game, stacks), game.bandit.names or range(game.bandit.K)
