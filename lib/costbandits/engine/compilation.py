@@ -335,3 +335,44 @@ def ready(rule: Callable, signature: Signature | None = None) -> Callable:
             keep(rule)
         rule.compile(signature)
     return rule
+
+
+def address(rule: Callable, signature: Signature) -> int | Callable:
+    """Where the rule's machine code for this signature is, or the rule itself without a compiler; see `called_at`.
+
+    >>> from costbandits.engine.plain import INDEX
+    >>> address(cb.UCB1.rule, INDEX) == address(cb.UCB1.rule, INDEX)
+    True
+    """
+    if nb.config.DISABLE_JIT:
+        return rule
+    made = ready(rule, signature).overloads[signature.args]
+    return made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+
+
+def called_at(signature: Signature) -> Callable:
+    """Compiled code's way from an address to a function of this signature.
+
+    A loop that takes functions themselves has Numba look for their addresses at each call of the loop: a quarter of a
+    millisecond each time.
+
+    >>> from costbandits.engine.plain import INDEX
+    >>> function_at, seen = called_at(INDEX), (9, 4, 3.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0))
+    >>> by_address = nb.njit(lambda where, seen: function_at(where)(*seen))
+    >>> by_address(address(cb.UCB1.rule, INDEX), seen) == cb.UCB1.rule(*seen)
+    True
+    """
+    if nb.config.DISABLE_JIT:
+        return lambda rule: rule
+    kind = nb.types.FunctionType(signature)
+
+    def function_of(context, builder, _, values):
+        made = cgutils.create_struct_proxy(kind)(context, builder)
+        made.jit_addr = builder.inttoptr(values[0], context.get_value_type(nb.types.voidptr))
+        return made._getvalue()
+
+    @intrinsic
+    def function_at(typing, where):
+        return kind(where), function_of
+
+    return function_at

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types as T
 
-from .compilation import compiled_for
+from .compilation import called_at, compiled_for
 from .driver import END, NOT_NUMBER, NULL_ARM, driven, in_leaf, last_outcome, loop, nothing, one, step
 from .state import GAME
 
@@ -22,6 +22,7 @@ CHOICE_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "problem
 _ints, _floats = T.int64[::1], T.float64[::1]
 INDEX = T.float64(T.int64, T.int64, T.float64, T.float64, T.float64, T.float64, T.float64, _floats)
 CHOICE = T.int64(T.int64, _ints, _floats, _floats, _floats, _floats, _floats, _floats, _floats, T.npy_rng)
+index_of, choice_of = called_at(INDEX), called_at(CHOICE)
 
 
 class Scan(NamedTuple):
@@ -91,16 +92,16 @@ def free_choice(t, money, own, arms, limits, rng):
     return arm if arm >= NULL_ARM else arms.n.size, 1       # the driver's other words are not a rule's to say
 
 
-@compiled_for(T.int64(T.FunctionType(INDEX), _floats, _floats, GAME))
+@compiled_for(T.int64(T.int64, _floats, _floats, GAME))
 def by_scanning(index, constant, params, game):
-    """The loop that plays any index by `full_scan`."""
-    return driven(full_scan, one, nothing, in_leaf, Scan(index, constant, params), 0, game)
+    """The loop that plays any index, by its address, by `full_scan`."""
+    return driven(full_scan, one, nothing, in_leaf, Scan(index_of(index), constant, params), 0, game)
 
 
-@compiled_for(T.int64(T.FunctionType(CHOICE), _floats, _floats, _floats, T.npy_rng, GAME))
+@compiled_for(T.int64(T.int64, _floats, _floats, _floats, T.npy_rng, GAME))
 def by_choosing(choose, problem, params, memory, rng, game):
-    """The loop that plays any choice of the reader's."""
-    own = Choice(choose, problem, params, memory)
+    """The loop that plays any choice of the reader's, by its address."""
+    own = Choice(choice_of(choose), problem, params, memory)
     return driven(free_choice, one, nothing, in_leaf, own, rng, game)
 
 

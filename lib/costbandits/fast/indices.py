@@ -13,10 +13,10 @@ import numba as nb
 import numpy as np
 from numba import types as T
 
-from ..engine.compilation import compiled_for, ready
+from ..engine.compilation import address, called_at, compiled_for, ready
 from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, jit, nothing, one, step, unless_typed
 from ..engine.numerics import SLACK
-from ..engine.plain import INDEX, index_at
+from ..engine.plain import INDEX, index_at, index_of
 from ..engine.run import Run
 from ..engine.state import GAME, Arm, new_record
 from ..engine.trees import LEAF, block, is_counted, read_on, settle, skip, total
@@ -25,6 +25,7 @@ from . import kernel
 from .lower import BOUND, lower_for, no_lower
 from .search import lazy_argmax, new_search
 
+bound_of = called_at(BOUND)
 SHORTEST = 4        # a block of fewer pulls is not worth a try
 
 # (relative lead) x (pulls so far) x this: for about so many more pulls a leader is likely to stay ahead.
@@ -140,22 +141,22 @@ def advance(arm, m, t, money, own, arms, outcomes, rng):
     return money, arms.n[arm] - i
 
 
-@compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), LAZY, GAME))
+@compiled_for(T.int64(T.int64, T.int64, LAZY, GAME))
 def by_blocks(index, lower, own, game):
     """The loop around any index and its lower bound; the first K pulls must be affordable.
 
     They are called by their addresses: to compile them into it takes eight seconds, and wins nothing measurable.
     """
-    return driven(choose, advance, nothing, unless_typed, Bounded(index, lower, own), 0, game)
+    return driven(choose, advance, nothing, unless_typed, Bounded(index_of(index), bound_of(lower), own), 0, game)
 
 
-@compiled_for(T.void(T.FunctionType(INDEX), T.int64[::1], T.int64[::1], T.float64[:, ::1], T.float64, T.float64[::1],
-                     T.float64[::1]))
+@compiled_for(T.void(T.int64, T.int64[::1], T.int64[::1], T.float64[:, ::1], T.float64, T.float64[::1], T.float64[::1]))
 def along(index, times, pulls, sums, constant, params, values):
     """The index of an arm at each of these rounds, after so many pulls with the sums in that row, into `values`."""
+    at = index_of(index)
     for i in range(times.size):
         n = pulls[i]
-        values[i] = index(times[i], n, sums[n - 1, 0], sums[n - 1, 1], sums[n - 1, 2], sums[n - 1, 3], constant, params)
+        values[i] = at(times[i], n, sums[n - 1, 0], sums[n - 1, 1], sums[n - 1, 2], sums[n - 1, 3], constant, params)
 
 
 @np.errstate(all="ignore")      # without compilation NumPy warns
@@ -176,7 +177,7 @@ def _broken(policy, run, problem, rounds):
         pulls = np.unique(np.geomspace(1, last, 48).astype(np.int64)).tolist()
         sizes, times = [later(n).size for n in pulls], np.concatenate([later(n) for n in pulls])
         values = np.empty(times.size)
-        along(rule, times, np.repeat(pulls, sizes), sums, constant, params, values)
+        along(address(rule, INDEX), times, np.repeat(pulls, sizes), sums, constant, params, values)
         for n, index in zip(pulls, np.split(values, np.cumsum(sizes)[:-1]), strict=True):
             falls = np.flatnonzero(above(index[:-1], index[1:]))
             if falls.size:
@@ -201,6 +202,6 @@ def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
     if run.limits.max_cost.sum() < pause:
         local.share = 0.45
         own = Lazy(policy.constants(problem), policy.parameters, *new_search(problem.K), local)
-        blocks = functools.partial(by_blocks, ready(policy.rule, INDEX), ready(lower, BOUND))
+        blocks = functools.partial(by_blocks, address(policy.rule, INDEX), address(lower, BOUND))
         status = run.play(blocks, own, pause=pause)
     return policy.play(run, problem, rng) if status == NEAR_CEILING else status

@@ -1,5 +1,6 @@
 """What a policy is: a rule (an index of one arm, or a choice among all) and what it may know."""
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, astuple, dataclass, field, fields, is_dataclass
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import Plain, count, flag, frozen, numbers, positive, require
-from ..engine.compilation import ready
+from ..engine.compilation import address
 from ..engine.plain import CHOICE, INDEX, Ruled, by_choosing, by_rule, by_scanning
 from ..engine.run import Run
 from ..engine.stops import StopRule
@@ -291,7 +292,8 @@ class IndexRule(_Ruled):
         self.constants(problem, name)
 
     def play(self, run: Run, problem: Problem, rng: object) -> int:
-        return run.play(by_scanning, ready(self.rule, INDEX), self.constants(problem), self.parameters)
+        scan = functools.partial(by_scanning, address(self.rule, INDEX))
+        return run.play(scan, self.constants(problem), self.parameters)
 
 
 class NamedRule(Policy):
@@ -340,8 +342,8 @@ class ChoiceRule(_Ruled):
         count(f"{name} memory(K)", self.memory(problem.K), low=0)
 
     def play(self, run: Run, problem: Problem, rng: np.random.Generator) -> int:
-        return run.play(by_choosing, ready(self.rule, CHOICE), _floats(self.prepare(problem)), self.parameters,
-                        np.zeros(self.memory(problem.K)), rng)
+        pick = functools.partial(by_choosing, address(self.rule, CHOICE))
+        return run.play(pick, _floats(self.prepare(problem)), self.parameters, np.zeros(self.memory(problem.K)), rng)
 
 
 class IndexPolicy(IndexRule):
