@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from compendium.gallery import Gallery, number, png
+from compendium.gallery import Gallery, house_style, number, png
 from costbandits.analysis import figures
 
 
@@ -27,6 +27,13 @@ def style():
 def runs():
     rng = np.random.default_rng(0)
     return {label: rng.exponential(size=(20, 8)).cumsum(axis=1) + 1 for label in ("ω-UCB 1/4", "m-UCB", "mine")}
+
+
+def test_the_house_style_leaves_nothing_of_the_user_s():
+    plt.rcParams.update({"savefig.transparent": True, "font.size": 30})
+    house_style()
+    assert plt.rcParams["savefig.transparent"] is matplotlib.rcParamsDefault["savefig.transparent"]
+    assert plt.rcParams["font.size"] == figures.STYLE["font.size"]
 
 
 @pytest.mark.slow

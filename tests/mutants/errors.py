@@ -866,7 +866,7 @@ ERRORS = {
         ('if mpl.colors.to_hex(text.get_color()) != "#ffffff":', "if True:",
          "compendium/test_gallery.py::test_pale_text_is_darkened_and_white_text_stays", "white stands on dark ground"),
         ("    mpl.rcdefaults()  ", "    pass  ",
-         "compendium/test_settings.py::test_a_user_s_own_settings_decide_no_byte[in_japan]",
+         "compendium/test_gallery.py::test_the_house_style_leaves_nothing_of_the_user_s",
          "a matplotlibrc of the reader's decides no figure"),
     ],
     "compendium/__main__.py": [
