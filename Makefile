@@ -70,7 +70,9 @@ SPREAD = -n auto --dist loadfile --no-loadscope-reorder
 # The first chapter compiles what the others load. Meanwhile the other workers play tests that compile little.
 FIRST = $(firstword $(wildcard $(NOTEBOOKS:%=notebooks/%.ipynb)))
 SECOND = $(wildcard tests/compendium)
-TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST),$(sort $(wildcard notebooks/*.ipynb))) \
+# What takes longest is compared by `make audits`.
+LONG = $(wildcard notebooks/tournament.ipynb) $(sort $(wildcard notebooks/audit/*.ipynb))
+TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST) $(LONG),$(sort $(wildcard notebooks/*.ipynb))) \
   $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/.,%,$(sort $(wildcard tests/*/. tests/test_*.py))))
 
 # Before many look for the fonts, one does.
@@ -81,8 +83,8 @@ test: $(READY)  ## ruff, the tests but for the longest, and the committed chapte
 	$(PY) -m ruff check lib tests benchmarks
 	$(COMPARE) -m "not proof and not pages" $(TESTS)
 
-audits: $(READY)  ## the committed audits compared with a new run, some four minutes; CI does it beside `make test`
-	$(COMPARE) $(sort $(wildcard notebooks/audit/*.ipynb))
+audits: $(READY)  ## the audits and the tournament compared with a new run, six minutes; CI does it beside make test
+	$(COMPARE) $(LONG)
 
 pages: $(READY)  ## the site built, and looked at in a browser, a few minutes; CI does it beside `make test`
 	$(PY) -m pytest $(SPREAD) -m pages tests/compendium
