@@ -43,6 +43,7 @@ def html(notebook, job):
     def markdown(text):
         renderer = IPythonRenderer(escape=False, embed_images=True, path=str(job.source.parent))
         renderer.inline_math, renderer.block_math = _formula, partial(_formula, display=True)
+        renderer.block_html = renderer.inline_html = str    # embedding pictures would close each tag where it opens
         return MarkdownWithMath(renderer).render(sections.linked(text, known))
 
     template = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ def html(tmp_path_factory):
     (folder / "a.svg").write_text("<svg>a</svg>")
     cells = [new_markdown_cell("# Toy\n## 1. One\n### 1.1 Part\nSee section 1.1 and section 7."),
              new_markdown_cell("With $x^2$ and $\\badly{$.\n\n$$\\frac{1}{y}$$\n\n![a](a.svg)"),
+             new_markdown_cell("Why?\n\n<details><summary>Answer</summary>\n\nBecause *so*.\n\n</details>\n\nNext."),
              new_code_cell("store = 'somewhere/store.sqlite'", metadata={"tags": ["injected-parameters"]}),
              new_code_cell("import plumbing", metadata={"tags": ["hide-input"]}, outputs=[told]),
              new_code_cell("mathematics = 1", execution_count=160),
@@ -35,18 +36,23 @@ def folds(html):
 
 
 def test_code_that_teaches_nothing_is_folded_and_what_it_shows_is_not(html):
-    (code, plumbing), (solution, answer), (slider, interact) = folds(html)
+    _, (code, plumbing), (solution, answer), (slider, interact) = folds(html)
     assert (code, solution, slider) == ("code", "solution", "a slider, in JupyterLab")
     assert "plumbing" in plumbing and "Told" not in plumbing and "interact" in interact
     assert "Solution 1" in answer and "the answer" in answer
     assert "<strong>Told</strong>" in html and "mathematics" not in plumbing + answer + interact
 
 
+def test_what_the_prose_folds_is_folded(html):
+    name, answer = folds(html)[0]
+    assert (name, answer.strip()) == ("Answer", "Because so.") and "Next." in html
+
+
 def test_what_is_folded_is_printed_but_for_code_that_teaches_nothing(html):
     """Browsers leave out of print what is folded: before it, all is opened that is no code; a rule does without it."""
     kinds = dict(zip([name for name, _ in folds(html)], re.findall(r"<details([^>]*)><summary>", html), strict=True))
     code = ' class="code"'
-    assert kinds == {"code": code, "solution": ' class="jp-Cell"', "a slider, in JupyterLab": code}
+    assert kinds == {"Answer": "", "code": code, "solution": ' class="jp-Cell"', "a slider, in JupyterLab": code}
     assert 'querySelectorAll("details:not([open], .code)")' in html and "beforeprint" in html and "afterprint" in html
     assert "@media print { details:not(.code)::details-content { content-visibility: visible; } }" in html
 
