@@ -4,6 +4,7 @@ import copy
 import errno
 import json
 import os
+import secrets
 import threading
 from decimal import Decimal
 
@@ -436,6 +437,20 @@ def test_the_number_of_a_pull_that_a_crash_has_lost_is_not_given_again(tmp_path)
     with pytest.raises(ValueError, match="unknown"):
         agent.tell(lost[0], 1, 1)
     assert agent.tell(kept, 1, 1) and agent.tell(lost[-2], 1, 1) and not agent.tell(lost[-1], 1, 1)
+
+
+def test_a_lost_pull_beyond_the_new_numbers_is_told_what_it_may_be(tmp_path, monkeypatch):
+    def loaded(drawn):
+        monkeypatch.setattr(secrets, "randbits", lambda bits: drawn)
+        return cb.Agent.load(path, AGENT["policy"], AGENT["stop"])
+
+    path = tmp_path / "agent.json"
+    cb.Agent(**AGENT).save(path)
+    lost = loaded(10**9).ask()
+    with pytest.raises(ValueError, match="was never asked for, or only by a process that crashed before it saved"):
+        loaded(7).tell(lost, 1, 1)
+    with pytest.raises(ValueError, match=r"was never asked for$"):       # one that was never loaded has lost nothing
+        cb.Agent(**AGENT).tell(lost, 1, 1)
 
 
 def test_amounts_may_be_decimals():

@@ -318,7 +318,9 @@ class Agent:
         """The number of a pull and its arm, None if it is under way no more; ValueError if it was never asked for."""
         require(not isinstance(pull, str), "pull", pull, "must be what `ask` returned, or its id; not the arm's name")
         name = count("pull", pull.id if isinstance(pull, Pull) else pull, low=0)
-        require(name < self._next, "pull", pull, "was never asked for")
+        require(name < self._next, "pull", pull, "was never asked for" + (
+            ", or only by a process that crashed before it saved the agent: then `attach` counts its outcome, but no "
+            "cost") * bool(self._lost))
         require(not any(first <= name < end for first, end in self._lost), "pull", pull,
                 "was asked for after the agent was saved, so it is unknown: `attach` counts its outcome, but no cost")
         k = self._pending.get(name)
