@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 
 from compendium import project
@@ -112,6 +113,21 @@ def test_the_page_for_practitioners_is_short_and_asks_for_no_theory():
     assert re.findall(r"contradicted|undecided|\$", text) == []
     for term in ("arm", "pull", "reward", "cost", "budget", "bandit", "policy", "loss", "replay", "under way"):
         assert re.search(rf"\*\*{term}|\*\*{term.title()}", text), term
+
+
+def test_the_page_for_practitioners_takes_other_columns_and_an_ad_with_one_row(tmp_path, capsys):
+    log = pd.DataFrame({"price": [0.5, 1.0] * 20, "variant": [7, 8] * 20, "revenue": [0, 3.5, 1.25, 0] * 10})
+    log.loc[40] = [1.0, 9, 2.0]
+    log.to_csv(tmp_path / "mine.csv", index=False)
+    code, known = [cell.source for cell in cells_of("own", "code")], {"folder": tmp_path}
+    code[0] += f"\nlog_file, columns = {str(tmp_path / 'mine.csv')!r}, ['variant', 'revenue', 'price']"
+    cells = [cell for cell in code if "house_style()" not in cell]      # that is for all cells to come
+    for cell in cells[:1 + next(i for i, cell in enumerate(cells) if "seen" in cell)]:
+        exec(cell, known)
+    said = capsys.readouterr().out
+    assert "column 'price', row 17 (from 0) = -0.35: must be" in said
+    assert "Left out, for fewer than ten rows tell nothing yet: 9 (" in said
+    assert known["seen"].index.tolist() == [8, 7] and known["ads"] == [7, 8] and len(known["log"]) == 40
 
 
 @pytest.mark.parametrize("name", ["tournament", "extend"])

@@ -56,6 +56,14 @@ def test_a_log_is_divided_and_never_shifted():
     assert plain.ratios == pytest.approx(bandit.ratios * 16)
 
 
+def test_a_log_without_limits_is_told_how_to_give_them():
+    for what, limits in (("reward", {}), ("cost", {"max_reward": 40})):
+        bandit = cb.Bandit.from_log(LOG.assign(spent=[1.5, 2, 3, 0]), **COLUMNS, **limits)
+        said = rf"{what} support = .*as from_log\(\.\.\., max_{what}=the largest that can occur\) does$"
+        with pytest.raises(ValueError, match=said):
+            cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(20))
+
+
 @pytest.mark.parametrize("values", [[1, 2, 3, 4], [True, False, True, True], [Decimal("1.5"), 1, 2, 0],
                                     pd.array([1, 2, 3, 4], "Int64"), pd.array([0.5, 1, 2, 3], "Float64")])
 def test_numbers_of_any_kind_are_numbers(values):

@@ -4,6 +4,7 @@ import copy
 import errno
 import json
 import os
+import secrets
 import threading
 from decimal import Decimal
 
@@ -15,6 +16,7 @@ from costbandits import fast
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import POLICY, Stacks, stream
 from costbandits.policies.base import Policy, Problem
+from costbandits.studies.live import Steps
 
 CHANCES, SHARES = (0.3, 0.5, 0.45, 0.2), (0.4, 0.5, 0.3, 0.6)
 COINS = cb.Bandit([cb.Bernoulli(p) for p in CHANCES], [cb.Bernoulli(c) for c in SHARES])
@@ -436,6 +438,36 @@ def test_the_number_of_a_pull_that_a_crash_has_lost_is_not_given_again(tmp_path)
     with pytest.raises(ValueError, match="unknown"):
         agent.tell(lost[0], 1, 1)
     assert agent.tell(kept, 1, 1) and agent.tell(lost[-2], 1, 1) and not agent.tell(lost[-1], 1, 1)
+
+
+def test_a_lost_pull_beyond_the_new_numbers_is_told_what_it_may_be(tmp_path, monkeypatch):
+    def loaded(drawn):
+        monkeypatch.setattr(secrets, "randbits", lambda bits: drawn)
+        return cb.Agent.load(path, AGENT["policy"], AGENT["stop"])
+
+    path = tmp_path / "agent.json"
+    cb.Agent(**AGENT).save(path)
+    lost = loaded(10**9).ask()
+    with pytest.raises(ValueError, match="was never asked for, or only by a process that crashed before it saved"):
+        loaded(7).tell(lost, 1, 1)
+    with pytest.raises(ValueError, match=r"was never asked for$"):       # one that was never loaded has lost nothing
+        cb.Agent(**AGENT).tell(lost, 1, 1)
+
+
+@pytest.mark.parametrize("policy", [cb.MomentIMED(0.25), cb.BTS()], ids=repr)
+def test_an_ask_calls_compiled_code_as_often_whatever_is_under_way(policy, monkeypatch):
+    calls, go_on = [], Steps.go_on
+    monkeypatch.setattr(Steps, "go_on", lambda *arguments: calls.append(1) or go_on(*arguments))
+    for under_way in (1, 60):
+        agent = cb.Agent(policy, ["a", "b", "c"], cb.Horizon(900))
+        agent.tell(agent.ask(), 0.5, 0.5)
+        for pull in [agent.ask() for _ in range(under_way + 1)][:1]:
+            agent.tell(pull, 1.0, 0.5)
+        calls.clear()
+        agent.ask()
+        assert len(calls) == 2      # on by what was told, and from there by means
+        agent.ask()
+        assert len(calls) == 3      # nothing was told since
 
 
 def test_amounts_may_be_decimals():

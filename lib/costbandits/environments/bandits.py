@@ -113,8 +113,9 @@ class Bandit:
         arm, reward, cost : str
             Its columns. Arms are any labels, rewards finite numbers, costs 0 or more.
         max_reward, max_cost : float, optional
-            Policies with confidence bounds are made for [0, 1], and these bring outcomes there; rewards must then be 0
-            or more. By default nothing is divided.
+            The largest that can occur. The log does not know it: tomorrow's largest amount may be larger than any so
+            far. Most policies are made for 0 to 1, to which these bring outcomes, and refuse more; rewards must then be
+            0 or more. By default nothing is divided.
 
         Raises
         ------

@@ -123,7 +123,7 @@ class Study:
                 allowed = (policy.reward_support if what == "reward" else policy.support) or (-np.inf, np.inf)
                 require(allowed[0] <= low and high <= allowed[1], f"{what} support", (low, high),
                         f"policy {label!r} ({type(policy).__name__}) is made for {what}s in {allowed}"
-                        + _scaling(policy, what) * (0 == allowed[0] <= low and high < np.inf)
+                        + _scaling(policy, what, bandit) * (0 == allowed[0] <= low and high < np.inf)
                         + "; cut off what has no bound, as cb.TruncatedNormal does" * (not high - low < np.inf))
             for arm, law in enumerate(laws):
                 if ours(type(law)):
@@ -299,7 +299,9 @@ def _first_difference(pulls, rounds):
     return 1 + bisect.bisect_left(range(1, rounds), True, key=differ)
 
 
-def _scaling(policy, what):
+def _scaling(policy, what, bandit):
     """How values from 0 on are brought into the range that a policy is made for, as the end of a sentence."""
     own = "".join(f", or give it {name}=that value" for name in ("reward_scale", "max_reward") if hasattr(policy, name))
-    return f"; divide {what}s by their largest value" + own * (what == "reward")
+    rows = any(getattr(law, "rows", None) is not None for law in bandit.outcomes or ())
+    log = f", as from_log(..., max_{what}=the largest that can occur) does" * rows
+    return f"; divide {what}s by their largest value{log}" + own * (what == "reward")
