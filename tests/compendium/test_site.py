@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from pygments.token import Generic, Keyword, Name
 from reference import proving
@@ -338,6 +339,10 @@ def test_a_picture_is_cut_between_its_panels_and_nowhere_else(tmp_path):
         return pages_of_chapters.panels((tmp_path / "a.svg").read_text(), tmp_path / "a.png"), [
             [round(each, 3) for each in ax.get_position().intervalx] for ax in axes.flat]
 
+    ink = np.ones((1, 500), bool)
+    ink[:, 250] = ink[:, 260:270] = ink[:, 280:300] = False      # a hair in a word, a gap, and a wider one after words
+    assert pages_of_chapters._cut(ink, 0.4, 0.7) == 0.53 and pages_of_chapters._cut(ink, 0.4, 0.51) == 0.501
+    assert pages_of_chapters._cut(ink, 0.7, 0.9) is None
     assert found(lambda fig, axes: None, 1, 1)[0] == found(lambda fig, axes: None, 2, 1)[0] == []
     shades, _ = found(lambda fig, axes: fig.colorbar(axes[0].imshow([[0, 1]], aspect="auto"), ax=axes[0]), 1, 1)
     assert shades == []
