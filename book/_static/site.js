@@ -54,17 +54,25 @@ document.addEventListener("DOMContentLoaded", () => {
     image.replaceWith(link);
     link.append(image);
   }
-  for (const each of matchMedia("(max-width: 600px)").matches ? document.querySelectorAll("[data-cuts]") : []) {
-    const image = each.querySelector("img"), ends = [0, ...each.dataset.cuts.split(" ").map(Number), 1];
-    const [wide, high] = [image.getAttribute("width") * .75, image.getAttribute("height") * .75];      // in points
-    image.replaceWith(...ends.slice(1).map((end, k) => {      // one panel below the other
-      const part = image.cloneNode();
-      part.src = `${image.src}#svgView(viewBox(${ends[k] * wide},0,${(end - ends[k]) * wide},${high}))`;
-      part.style.aspectRatio = `${(end - ends[k]) * wide} / ${high}`;
-      if (k) part.alt = "";
-      return part;
+  const phone = matchMedia("(max-width: 600px)").matches, points = (image, side) => image.getAttribute(side) * .75;
+  for (const each of phone ? document.querySelectorAll("[data-panels]") : []) {      // one panel below the other
+    const image = each.querySelector("img"), [wide, high] = [points(image, "width"), points(image, "height")];
+    image.replaceWith(...JSON.parse(each.dataset.panels).map(([top, bottom, ...ends], k) => {
+      const panel = document.createElement("span"), tall = (bottom - top) * high;
+      panel.className = "panel";
+      for (let i = 0; i < ends.length; i += 2) {      // the names of its rows, if they stand elsewhere, and itself
+        const part = panel.appendChild(image.cloneNode()), width = (ends[i + 1] - ends[i]) * wide;
+        part.src = `${image.src}#svgView(viewBox(${ends[i] * wide},${top * high},${width},${tall}))`;
+        Object.assign(part.style, {flex: `${width} 1 0`, aspectRatio: `${width} / ${tall}`});
+        if (k || i) part.alt = "";
+      }
+      const width = ends.reduce((sum, end, i) => sum + (i % 2 ? end : -end), 0) * wide;
+      panel.style.maxWidth = `${width * 4 / 3}px`;
+      return panel;
     }));
   }
+  for (const image of phone ? document.querySelectorAll("p > a > img") : [])      // letters of 9 points: at least 6.5 px
+    if (points(image, "width") > 540) image.style.minWidth = `${points(image, "width") * .8}px`;
   const fit = () => {      // once the font is there: Chromium leaves room after a root as if its sign were the largest
     const roots = [...document.querySelectorAll("msqrt:not([style])")].map(root => [root, root.lastElementChild]
       .map(part => part.getBoundingClientRect().right).concat(root));

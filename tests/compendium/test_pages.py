@@ -3,6 +3,7 @@
 What a page says of one case under one reading says nothing of what it does with two.
 """
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -357,7 +358,9 @@ def test_a_finding_in_short(text, short):
 
 # ---- a chapter's page ----------------------------------------------------------------------------------
 
-PNG, TABLE = {"data": {"image/png": "drawn"}}, {"data": {"text/html": ["<td>12345</td>", "<td>NaN</td>"]}}
+# One pixel.
+DRAWN = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgBwAACQAIICPDjAAAAABJRU5ErkJggg==")
+PNG, TABLE = {"data": {"image/png": DRAWN}}, {"data": {"text/html": ["<td>12345</td>", "<td>NaN</td>"]}}
 
 
 def shown(source, *outputs, tags=(), alt="A line"):
@@ -406,6 +409,18 @@ def test_a_cell_that_files_two_figures_and_a_table_shows_each_once(book):
     assert shown('gallery.add("other", fig)', PNG)[:2] == (['gallery.add("other", fig)'], [PNG])
     assert shown('gallery.add("map", table)', TABLE)[0] == ['gallery.add("map", table)']
     assert shown("x = 1", PNG)[:2] == (["x = 1"], [PNG])
+
+
+def test_a_figure_that_a_function_has_filed_is_known_by_its_pixels(book):
+    Path("figures/more/map.svg").touch()
+    for name, shade in (("curves", 40), ("map", 200)):
+        Image.new("L", (3, 2), shade).save(f"figures/more/{name}.png")
+    output = {"data": {"image/png": base64.b64encode(Path("figures/more/map.png").read_bytes()).decode() + "\n"}}
+    (code, figure), outputs, _ = shown("show(A)", output, TABLE)
+    assert code == "show(A)" and outputs == [TABLE] and figure.startswith('<a id="figure-map">')
+    other = {"data": {"image/png": base64.b64encode(Path("figures/more/curves.png").read_bytes()).decode()}}
+    Path("figures/more/curves.png").unlink()
+    assert shown("show(B)", other)[:2] == (["show(B)"], [other])
 
 
 @pytest.mark.parametrize(("tags", "outputs", "found", "prompt"), [

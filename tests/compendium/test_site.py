@@ -11,9 +11,9 @@ import types
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from PIL import Image
 from pygments.token import Generic, Keyword, Name
 from reference import proving
 
@@ -24,6 +24,7 @@ from compendium.site import __main__ as command
 from compendium.site import architecture, extension, ledger, results, sources
 from compendium.site import chapters as pages_of_chapters
 from compendium.site.links import Links
+from costbandits.analysis import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = chapters(ROOT)
@@ -82,6 +83,13 @@ def test_the_index_of_words_is_loaded_by_the_page_of_a_search_alone(site):
 
 
 @pytest.mark.pages
+def test_no_page_loads_a_script_larger_than_100_kb(site):
+    for path in {*site.rglob("*.html")} - {*(site / "_static").rglob("*")}:
+        for script in re.findall(r'<script [^>]*src="([^"?]+)', path.read_text(encoding="utf-8")):
+            assert (path.parent / script).stat().st_size < 100_000 or script == "searchindex.js", (path, script)
+
+
+@pytest.mark.pages
 def test_a_screen_reader_finds_its_way(site):
     for path in sorted(site.rglob("*.html")):
         if path.is_relative_to(site / "_static") or path.name in ("search.html", "genindex.html"):
@@ -118,9 +126,7 @@ def test_pictures_have_their_caption_and_are_loaded_when_a_reader_comes_near(sit
         text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
         figures = re.findall(r'<figure class="captioned">(.*?)</figure>', text, re.DOTALL)
         captions = [re.findall(r"<strong>Figure (\d)", figure.partition("<figcaption>")[2]) for figure in figures]
-        told = [[number] for number in re.findall(r"<strong>Figure (\d)", text)]
-        # The tournament's maps are outputs of cells, beside their tables.
-        assert captions == (told[-1:] if name == "tournament" else told), name
+        assert captions == [[number] for number in re.findall(r"<strong>Figure (\d)", text)], name
         assert all("<img" in figure.partition("<figcaption>")[0] for figure in figures), name
         images = re.findall(r"<img [^>]*_images/[^>]*>", text)
         assert images and all(re.search('loading="lazy" width="[1-9]', image) for image in images if ".svg" in image)
@@ -323,15 +329,34 @@ def test_a_figure_with_data_moves_on_its_page_and_stands_still_elsewhere(tmp_pat
 
 
 def test_a_picture_is_cut_between_its_panels_and_nowhere_else(tmp_path):
-    def drawn(*columns):      # of ink, in a picture of 500 columns
-        picture = np.full((9, 500), 255, np.uint8)
-        for first, last in columns:
-            picture[4, first:last] = 0
-        Image.fromarray(picture).save(tmp_path / "a.png")
-        return pages_of_chapters.panels(tmp_path / "a.png")
+    def found(draw, *grid, **options):
+        with plt.rc_context(figures.STYLE):
+            fig, axes = plt.subplots(*grid, figsize=(9, 3), squeeze=False, **options)
+            draw(fig, axes.flat)
+            for kind in ("png", "svg"):
+                fig.savefig(tmp_path / f"a.{kind}")
+            plt.close(fig)
+        return pages_of_chapters.panels((tmp_path / "a.svg").read_text(), tmp_path / "a.png"), [
+            [round(each, 3) for each in ax.get_position().intervalx] for ax in axes.flat]
 
-    assert drawn((9, 245), (255, 490)) == [0.5] and drawn((0, 160), (170, 320), (330, 499)) == [0.33, 0.65]
-    assert drawn((9, 490)) == drawn((9, 30), (50, 490)) == drawn((9, 250), (253, 490)) == []      # an axis; a hair
+    ink = np.ones((1, 500), bool)
+    ink[:, 250] = ink[:, 260:270] = ink[:, 280:300] = False      # a hair in a word, a gap, and a wider one after words
+    assert pages_of_chapters._cut(ink, 0.4, 0.7) == 0.53 and pages_of_chapters._cut(ink, 0.4, 0.51) == 0.501
+    assert pages_of_chapters._cut(ink, 0.7, 0.9) is None
+    assert found(lambda fig, axes: None, 1, 1)[0] == found(lambda fig, axes: None, 2, 1)[0] == []
+    shades, _ = found(lambda fig, axes: fig.colorbar(axes[0].imshow([[0, 1]], aspect="auto"), ax=axes[0]), 1, 1)
+    assert shades == []
+    (left, right), boxes = found(lambda fig, axes: axes[1].set_ylabel("words"), 2, 2)
+    assert left == [0, 1, 0, left[3]] and right == [0, 1, left[3], 1]
+    assert boxes[0][1] < left[3] < boxes[1][0] - 0.03      # before the words and numbers of the right one
+    assert found(lambda fig, axes: fig.text(0.4, 0.5, "words over both " * 3), 1, 2)[0] == []
+    parts, boxes = found(lambda fig, axes: (fig.suptitle("A title of both " * 3), fig.supxlabel("words")), 1, 2,
+                         sharey=True)
+    (_, top, *title), left, right, (bottom, _, *label) = parts
+    assert 0 < top < 0.2 and 0.8 < bottom < 1 and left[:2] == right[:2] == [top, bottom]
+    assert title[0] < 0.4 and 0.6 < title[1] and 0.4 < label[0] < label[1] < 0.6      # no wider than the letters
+    assert right[2:4] == pytest.approx([0, boxes[0][0]], abs=0.002)      # the numbers of the left one
+    assert left[2:] == [0, right[4]] and boxes[0][1] < right[4] < boxes[1][0] and right[5] == 1
 
 
 @pytest.mark.pages
@@ -429,7 +454,8 @@ def visit(browser, site):
         contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
         page = contexts[-1].new_page()
         page.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+        page.on("console", lambda message: message.text.startswith("[PST]: ")      # of the theme, about itself
+                or complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto((site / name.partition("#")[0]).as_uri() + name[len(name.partition("#")[0]):])
         return page
@@ -440,17 +466,13 @@ def visit(browser, site):
     assert complaints == []
 
 
-PAGES = ("index", "ledger", "contradicted", "results", "glossary", "bibliography", "api/policies", "ARCHITECTURE",
-         "CONTRIBUTING", "claims/kube", "data/README", "genindex", "benchmarks/SCALING",
-         *(f"notebooks/{name}" for name in NAMES))
-SEEN = {"index", "ledger", "results", "notebooks/kube", "notebooks/tournament"}
-
-
 @pytest.mark.pages
-@pytest.mark.parametrize("name", proving(PAGES, *{*PAGES} - SEEN))
-def test_a_page_fits_on_a_phone_and_complains_of_nothing(visit, name):
-    page = visit(f"{name}.html", width=390)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+def test_every_page_fits_on_a_phone_and_says_nothing(visit, site):
+    page = visit("index.html", width=390)
+    for path in sorted(site.rglob("*.html")):
+        if not path.is_relative_to(site / "_static"):
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
 @pytest.mark.pages
@@ -539,11 +561,25 @@ def test_the_ledger_filters_and_sorts_and_keeps_it_in_the_address(visit, book):
 
 @pytest.mark.pages
 def test_on_a_phone_panels_stand_below_each_other(visit):
-    image = "[data-cuts] img[src*=rectangle]"
+    """A panel without numbers of its own stands beside those of the first one."""
+    image = "[data-panels] img[src*=rectangle]"
     page, wide = visit("notebooks/budget_ucb.html", width=390), visit("notebooks/budget_ucb.html")
     boxes = page.locator(image).evaluate_all("each => each.map(box => box.getBoundingClientRect().toJSON())")
-    assert len(boxes) == 2 and wide.locator(image).count() == 1
-    assert boxes[1]["top"] >= boxes[0]["bottom"] and all(box["right"] <= 390 for box in boxes)
+    assert len(boxes) == 3 and wide.locator(image).count() == 1
+    assert boxes[1]["top"] == boxes[2]["top"] >= boxes[0]["bottom"] and all(box["right"] <= 390 for box in boxes)
+    assert boxes[1]["right"] == pytest.approx(boxes[2]["left"], abs=1) and boxes[1]["width"] < 50 < boxes[2]["width"]
+
+
+@pytest.mark.pages
+@pytest.mark.parametrize("name", READ)
+def test_on_a_phone_only_a_panel_that_is_too_wide_to_be_read_scrolls(visit, name):
+    """A point is at least two thirds of a pixel there: letters of 9 points have 6."""
+    images = visit(f"notebooks/{name}.html", width=390).locator(".bd-article p > a img[width]:visible")
+    told = images.evaluate_all("""each => each.map(image => [image.src, image.closest(".panel") !== null,
+        image.getAttribute("width") * .75, image.getBoundingClientRect().width, image.closest("p").scrollWidth])""")
+    for source, panel, points, width, room in told:
+        assert room <= 390 if panel or points <= 540 else 390 < room < 700, source
+        assert panel or width > 0.65 * points, source
 
 
 @pytest.mark.pages
@@ -601,6 +637,14 @@ def test_answers_are_printed_and_folded_again(visit, name):
     assert len(before) >= 4 and not any(before) and all(page.evaluate(folded))
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(folded) == before
+
+
+@pytest.mark.pages
+def test_paper_has_no_word_for_code_that_stays_folded(visit):
+    page = visit("notebooks/suak.html")
+    page.emulate_media(media="print")
+    words = page.locator("article details > summary:visible").all_text_contents()
+    assert len(words) > 4 and not [each for each in words if each.split()[:1] in (["code"], ["parameters"])]
 
 
 @pytest.mark.pages

@@ -1,7 +1,10 @@
 """A chapter as a page: the committed prose, with the outputs of `make all` where they are there."""
 
+import base64
+import io
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,12 @@ from ..typography import plain, raised
 DISPLAYED = re.compile(r"^([> ]*)(\$\$(?:(?!\$\$).)+\$\$)$", re.DOTALL | re.MULTILINE)
 # Of what cells print, only the library's code has lines like this; extension.py knows how to show it.
 CODE = re.compile(r"^ {4,}\S.*[=:(]", re.MULTILINE)
+# Axes as matplotlib writes them, with their box; and numbers beside a tick.
+AXES = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]*)"(.*?)(?=<g id="axes_|\Z)', re.DOTALL)
+NUMBERED = re.compile(r'id="ytick_\d+">(?:(?!id="ytick_).)*<g id="text_(?:(?!id="ytick_).)*id="ytick_', re.DOTALL)
+SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+# What belongs to no axes, by its height; not what is turned, and stands at the left.
+SHARED = re.compile(r'^  <g id="(?:text|legend)_(?:(?!^  </g>).)*?<text [^>]*? y="([\d.]+)"', re.DOTALL | re.MULTILINE)
 # A numbered caption, which stands below its picture.
 CAPTION = re.compile(r"\*\*Figure \d.*?(?=\n\n|\Z)\s*", re.DOTALL)
 # What MyST is to read inside of a `details` stands between blank lines.
@@ -93,14 +102,23 @@ def _code(root, name, cell):
     for output in cell["outputs"]:
         if "text/html" in output.get("data", {}):
             output["data"]["text/html"] = _readable("".join(output["data"]["text/html"]))
-    rest = [output for output in cell["outputs"] if "image/png" not in output.get("data", {})]
-    drawn = len(rest) < len(cell["outputs"])      # else it has filed a table
+    drawn = [output for output in cell["outputs"] if "image/png" in output.get("data", {})]
+    rest = [output for output in cell["outputs"] if output not in drawn]
     filed = [figure for figure in code.filed(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
+    filed = filed or [*filter(None, (_published(root, name, output["data"]["image/png"]) for output in drawn))]
     if not filed:
         return [cell]
     cell["outputs"] = rest
     figures = (_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
     return [cell, _cell("\n\n".join(figures), cell["id"])]
+
+
+def _published(root, name, drawn):
+    """The figure that a function of the notebook has filed: the one with the pixels that a cell shows, or None."""
+    with Image.open(io.BytesIO(base64.b64decode("".join(drawn)))) as image:
+        shown = np.asarray(image.convert("RGB"))
+    return next((png.stem for png in sorted((Path(root) / "figures" / name).glob("*.png"))
+                 if np.array_equal(shown, np.asarray(Image.open(png).convert("RGB")))), None)
 
 
 def _readable(table):
@@ -123,21 +141,74 @@ def _figure(root, name, figure, alt, cell):
 def still(root, name, figure, alt, place):
     """A published figure as an image; a heat map keeps its shades in the dark, and a phone finds its panels."""
     image, file, png = f"![{plain(alt)}]({place}.svg)", *(_file(root, name, figure, kind) for kind in ("svg", "png"))
-    if file.exists() and "QuadMesh" in file.read_text(encoding="utf-8"):
+    drawn = file.read_text(encoding="utf-8") if file.exists() else ""
+    if "QuadMesh" in drawn:
         image = f":::{{container}} heat\n{image}\n:::"
-    cuts = " ".join(f"{cut:.3f}" for cut in panels(png)) if png.exists() else ""
-    return f'<div data-cuts="{cuts}">\n\n{image}\n\n</div>' if cuts else image
+    parts = panels(drawn, png) if png.exists() else []
+    return f'<div data-panels="{parts}">\n\n{image}\n\n</div>' if parts else image
 
 
-def panels(png):
-    """Where a picture falls into columns of panels, as shares of its width: a phone shows them one below the other."""
-    blank = (np.asarray(Image.open(png).convert("L")) > 250).all(axis=0)
-    ends = np.flatnonzero(np.diff(blank, prepend=False, append=False)).reshape(-1, 2) / blank.size
-    cuts = [0.0]
-    for start, end in ends:
-        if end - start > 0.008 and (start + end) / 2 - cuts[-1] > 0.25 and (start + end) / 2 < 0.75:
-            cuts.append(float((start + end) / 2))
-    return cuts[1:]
+def panels(svg, png):
+    """Parts of a picture that a phone shows one below another, [top, bottom, left, right] as shares; [] for one panel.
+
+    A panel without numbers beside it gets the first one's: [top, bottom, left, right of the numbers, left, right].
+    """
+    columns, ink = _columns(svg), np.asarray(Image.open(png).convert("L")) <= 250
+    if len(columns) < 2:
+        return []
+    # A title or a key of the whole picture, above or below its panels, is a part of its own.
+    first, last = min(column[2] for column in columns), max(column[3] for column in columns)
+    shared = [float(y) / _size(svg)[1] for y in SHARED.findall(svg)]
+    above, below = [y for y in shared if y < first], [y for y in shared if y > last]
+    rows = [at for at, _ in _blank(ink.any(axis=1))]
+    top = min(at for at in rows if at > max(above)) if above else 0
+    bottom = max(at for at in rows if at < min(below)) if below else 1
+    cuts = [_cut(_rows(ink, top, bottom), left[1], right[0]) for left, right in pairwise(columns)]
+    if None in cuts:
+        return []
+    names = [0, columns[0][0]]
+    parts = [[top, bottom, *names * (not numbered), left, right] for (*_, numbered), left, right in
+             zip(columns, [0, *cuts], [*cuts, 1], strict=True)]
+    for place, start, end in [(0, 0, top)] * bool(above) + [(99, bottom, 1)] * bool(below):
+        found = np.flatnonzero(_rows(ink, start, end).any(axis=0))
+        parts.insert(place, [start, end, found[0] / ink.shape[1], (found[-1] + 1) / ink.shape[1]])
+    return [[round(float(each), 3) for each in part] for part in parts]
+
+
+def _size(svg):
+    """Width and height of a picture, in points."""
+    return [*map(float, SIZE.search(svg).groups())]
+
+
+def _columns(svg):
+    """Columns of axes from left to right: their left, right, top and bottom, and whether numbers stand beside them."""
+    boxes, columns = [], []
+    for path, rest in AXES.findall(svg):
+        at = np.array(re.findall(r"[\d.]+", path), float).reshape(-1, 2) / _size(svg)
+        (left, top), (right, bottom) = at.min(axis=0), at.max(axis=0)
+        boxes.append((left, right, top, bottom, bool(NUMBERED.search(rest))))
+    for box in sorted(boxes):
+        if columns and (box[0] < columns[-1][1] or box[1] - box[0] < 0.06):      # one below another; a scale of shades
+            ends = zip(columns.pop(), box, (min, max, min, max, max), strict=True)
+            box = tuple(outer(pair) for *pair, outer in ends)
+        columns.append(box)
+    return columns
+
+
+def _rows(ink, top, bottom):
+    return ink[round(top * len(ink)):round(bottom * len(ink))]
+
+
+def _blank(inked):
+    """Middle and width of each stretch without ink, as shares of the whole."""
+    ends = np.flatnonzero(np.diff(~inked, prepend=False, append=False)).reshape(-1, 2) / inked.size
+    return [((start + end) / 2, end - start) for start, end in ends.tolist()]
+
+
+def _cut(ink, left, right):
+    """Where to cut between two columns: the first gap wider than those inside of words, or the widest; or None."""
+    gaps = [(at, wide) for at, wide in _blank(ink.any(axis=0)) if left < at < right]
+    return next((at for at, wide in gaps if wide > 0.008), max(gaps, key=lambda gap: gap[1], default=(None,))[0])
 
 
 def _file(root, name, figure, suffix):

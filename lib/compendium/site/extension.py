@@ -20,6 +20,8 @@ ANCHOR = re.compile(r'<a id="([^"]+)">')
 TERM = re.compile(r"^(\w.*)\n  (.+(?:\n  .+)*)", re.MULTILINE)
 EXAMPLE = re.compile(r"(^ *>>>.*?(?:\n\s*\n|\Z))", re.DOTALL | re.MULTILINE)
 IMAGE, SIZE = re.compile(r'<img [^>]*?src="([^"]+)"'), re.compile(r'<svg [^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"')
+# What most of a line of code is, in the colour that code has anyway.
+PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
 CLOSING = re.compile(r"[.,;:!?)\]’”]+")
 GLOSSARY = "glossary"
 
@@ -156,8 +158,8 @@ def moving(app, page, template, context, doctree):
         app.add_css_file("live/live.css")
 
 
-def pictures(app, page, template, context, doctree):
-    """A picture keeps its place, and is loaded when a reader comes near."""
+def light(app, page, template, context, doctree):
+    """Code comes with a third of its marks; a picture keeps its place, and is loaded when a reader comes near."""
     paths = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
 
     def sized(found):
@@ -167,7 +169,7 @@ def pictures(app, page, template, context, doctree):
         return " ".join(['<img loading="lazy"', *(f'{side}="{float(size) * 4 / 3:.0f}"' for side, size in sides),
                          found[0][5:]])
 
-    context["body"] = IMAGE.sub(sized, context.get("body", ""))
+    context["body"] = IMAGE.sub(sized, PLAIN.sub(r"\1", context.get("body", "")))
 
 
 def files(app, config):
@@ -180,7 +182,7 @@ def setup(app):
     app.connect("config-inited", files)
     app.connect("doctree-read", anchors)
     app.connect("html-page-context", moving)
-    app.connect("html-page-context", pictures)
+    app.connect("html-page-context", light)
     app.connect("autodoc-process-docstring", readable, priority=400)      # before the sections are read
     app.add_lexer("printed", Printed)
     for transform in (Places, Terms, Punctuation):
