@@ -332,7 +332,7 @@ ERRORS = {
         ("n, sums = n + self._open, sums + self._open * self._imagined()", "n, sums = n, sums",
          "studies/test_agent.py::test_an_index_sees_pulls_under_way_at_their_arms_mean",
          "a pull under way counts at its arm's mean"),
-        ("self._open[use], means=means)", "self._open[use], means=0 * means)",
+        ("steps.take(*means[:2, k].tolist())", "steps.take(0.0, 0.0)",
          "studies/test_agent.py::test_outcomes_that_are_as_imagined_may_come_late",
          "a policy without an index plays on by the mean, too"),
         ("if k is None or (k >= 0 and fits[k]):", "if k is None or k >= 0:",
@@ -372,9 +372,9 @@ ERRORS = {
          "prices may be above 1 where no largest cost is given"),
     ],
     "costbandits/studies/live.py": [
-        ("learn(now.t, k, Outcome(reward, cost),", "learn(now.t, k, Outcome(cost, reward),",
+        ("self._learn(self, k, reward, cost)", "self._learn(self, k, cost, reward)",
          "studies/test_agent.py::test_an_agent_makes_the_pulls_of_a_simulation", "what is learned is what was told"),
-        ("choose(now.t + 1, now.spent,", "choose(now.t, now.spent,",
+        ("rule(own.t + 1, own.spent,", "rule(own.t, own.spent,",
          "studies/test_agent.py::test_an_agent_makes_the_pulls_of_a_simulation", "t is the coming round"),
     ],
     "costbandits/studies/study.py": [

@@ -16,7 +16,6 @@ from costbandits import fast
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import POLICY, Stacks, stream
 from costbandits.policies.base import Policy, Problem
-from costbandits.studies.live import Steps
 
 CHANCES, SHARES = (0.3, 0.5, 0.45, 0.2), (0.4, 0.5, 0.3, 0.6)
 COINS = cb.Bandit([cb.Bernoulli(p) for p in CHANCES], [cb.Bernoulli(c) for c in SHARES])
@@ -452,22 +451,6 @@ def test_a_lost_pull_beyond_the_new_numbers_is_told_what_it_may_be(tmp_path, mon
         loaded(7).tell(lost, 1, 1)
     with pytest.raises(ValueError, match=r"was never asked for$"):       # one that was never loaded has lost nothing
         cb.Agent(**AGENT).tell(lost, 1, 1)
-
-
-@pytest.mark.parametrize("policy", [cb.MomentIMED(0.25), cb.BTS()], ids=repr)
-def test_an_ask_calls_compiled_code_as_often_whatever_is_under_way(policy, monkeypatch):
-    calls, go_on = [], Steps.go_on
-    monkeypatch.setattr(Steps, "go_on", lambda *arguments: calls.append(1) or go_on(*arguments))
-    for under_way in (1, 60):
-        agent = cb.Agent(policy, ["a", "b", "c"], cb.Horizon(900))
-        agent.tell(agent.ask(), 0.5, 0.5)
-        for pull in [agent.ask() for _ in range(under_way + 1)][:1]:
-            agent.tell(pull, 1.0, 0.5)
-        calls.clear()
-        agent.ask()
-        assert len(calls) == 2      # on by what was told, and from there by means
-        agent.ask()
-        assert len(calls) == 3      # nothing was told since
 
 
 def test_amounts_may_be_decimals():

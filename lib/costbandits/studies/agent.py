@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import threading
+from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +25,7 @@ from ..engine.stacks import POLICY, stream
 from ..engine.stops import StopRule
 from ..policies.base import IndexRule, Policy, require_policy
 from .keys import RESULTS
-from .live import History, Index, Seen, Unknown, compile_steps, player
+from .live import Index, Unknown, compile_steps, player
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,9 +49,9 @@ class Agent:
     whatever cannot be done now, raises ValueError and changes nothing.
 
     An agent may be used by several threads, but by one process only. One of an index policy needs the same memory and
-    the same time for each pull for ever. Any other policy keeps 24 bytes for each outcome, and files them: a choice
-    takes as long as ever, but the first one after `load`, `add`, `retire` or `attach` plays all outcomes again, and the
-    first after a `tell` all pulls under way. With ten arms that takes a few microseconds each.
+    the same time for each pull for ever. Any other policy keeps 16 bytes for each outcome, and files them: a choice
+    takes as long as ever, but the first one after `load`, `add`, `retire` or `attach` plays all outcomes again, which
+    takes some 20 microseconds each; and the first after a `tell` all pulls under way.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class Agent:
         self._max_cost = 1.0 if max_cost is None else positive("max_cost", max_cost)
         self._reward_unit = self._max_reward / getattr(policy, "reward_scale", 1.0)     # such policies divide, too
         self._priced, self._bounded = isinstance(arms, dict), max_cost is not None or stop.rate is not None
-        self._lock, self._saving, self._names, self._history = threading.RLock(), threading.Lock(), [], History()
+        self._lock, self._saving, self._names, self._history = threading.RLock(), threading.Lock(), [], []
         self._rounds = self._nulls = self._next = 0         # rounds asked for, those without a pull among them; next id
         self._pending, self._running = {}, 0.0              # id -> arm; what was spent, in the order told, scaled
         self._lost = []                                     # at each load, [first, end) of the ids that are not given
@@ -233,6 +234,9 @@ class Agent:
         if isinstance(plays, Index):
             return self._largest(plays, arms)
         k = self._play_on(plays)
+        if self._pending:
+            self._guess = self._guess or plays.copy()
+            k = self._play_on(self._guess)
         if k is not None and self.stop.rate is not None:
             most = self._prices[k] / self._max_cost if self._priced else 1.0
             return k if k >= 0 and self._running + most <= self.stop.rate * (self._rounds + 1) else None
@@ -251,18 +255,24 @@ class Agent:
                                "number; return np.inf where it is undefined, such as at a cost of 0")
         return int(arms[values.argmax()])
 
-    def _play_on(self, plays):
-        """Let a run go on as far as outcomes are known, then its guess by means: the arm that it waits for, None for a
+    def _play_on(self, steps):
+        """Let a run go on as far as outcomes are known, in a guess also by means: the arm that it waits for, None for a
         round without a pull, -1 if it knows no arm."""
-        use, history = np.flatnonzero(self._use), self._history
-        seen = Seen(history.rows, history.after, history.first[use], self._n[use], np.zeros((0, 2)))
-        if self._guess is None:         # else nothing was told since it was made
-            position = plays.go_on(seen, self._nulls)
-        if self._pending:
-            self._guess = self._guess or plays.copy()
-            means = np.ascontiguousarray(self._imagined()[:2, use].T)
-            position = self._guess.go_on(seen._replace(most=seen.most + self._open[use], means=means), self._nulls)
-        return -1 if position == END else int(use[position]) if position >= 0 else None
+        use, means = np.flatnonzero(self._use), self._imagined() if steps is self._guess else None
+        while (position := steps.choose()) != END:
+            if position < 0 and steps.nulls == self._nulls:
+                return None
+            if position < 0:
+                steps.go_without()
+                continue
+            k, i = int(use[position]), int(steps.arms.n[position])
+            if i < self._n[k]:
+                steps.take(*self._history[k][2 * i:2 * i + 2])
+            elif means is not None and i < self._n[k] + self._open[k]:
+                steps.take(*means[:2, k].tolist())
+            else:
+                return k
+        return -1
 
     # ---- tell ----------------------------------------------------------------------------------------
 
@@ -343,7 +353,7 @@ class Agent:
         self._paid[:, k] += reward, cost
         self.clipped += clipped
         if not isinstance(self.policy, IndexRule):
-            self._history.add(k, r, c)
+            self._history[k].extend((r, c))
         self._guess = self._means = None
 
     # ---- arms ----------------------------------------------------------------------------------------
@@ -394,7 +404,7 @@ class Agent:
             columns = np.full((*kept.shape[:-1], len(arms)), more, kept.dtype)
             setattr(self, part, np.concatenate([kept, columns], axis=-1))
         self._names = [*self._names, *arms]
-        self._history = self._history.of_more(len(arms))
+        self._history = self._history + [array("d") for _ in arms]
 
     def _price(self, name, price):
         if not self._priced:
@@ -428,7 +438,7 @@ class Agent:
                 "clipped": self.clipped, "priced": self._priced, "counts": [self._rounds, self._nulls, self._next],
                 "running": self._running, "lost": self._lost, "pending": list(self._pending.items()),
                 **{part: getattr(self, part).tolist() for part in KEPT},
-                "history": [self._history.of(k) for k in range(len(self._names))]}
+                "history": [outcomes.tolist() for outcomes in self._history]}
 
     def save(self, path: str | os.PathLike) -> None:
         """Write all to a file, which is replaced as a whole or, if that fails, not at all."""
@@ -469,9 +479,7 @@ class Agent:
         agent._lost = [*state.get("lost", []), [agent._next, agent._next + 1 + secrets.randbits(32)]]
         agent._next = agent._lost[-1][1]
         agent._pending, agent._running, agent.clipped = dict(state["pending"]), state["running"], state["clipped"]
-        for k, outcomes in enumerate(state["history"]):
-            for outcome in zip(outcomes[::2], outcomes[1::2], strict=True):
-                agent._history.add(k, *outcome)
+        agent._history = [array("d", outcomes) for outcomes in state["history"]]
         for part in KEPT:
             setattr(agent, part, np.array(state[part], getattr(agent, part).dtype))
         return agent
