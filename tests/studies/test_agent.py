@@ -416,6 +416,15 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["agent.json"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(ValueError, match=r"must be a file, or not there yet$"):
+            cb.Agent(**AGENT).save(path)
+    assert os.listdir(tmp_path) == ["pipe"] and (tmp_path / "pipe").is_fifo()
+
+
 def test_the_number_of_a_pull_that_a_crash_has_lost_is_not_given_again(tmp_path):
     path, agent = tmp_path / "agent.json", cb.Agent(**AGENT)
     kept = agent.ask()

@@ -443,6 +443,8 @@ class Agent:
     def save(self, path: str | os.PathLike) -> None:
         """Write all to a file, which is replaced as a whole or, if that fails, not at all."""
         target = os.path.realpath(path)
+        require(os.path.isfile(target) or not os.path.exists(target), "path", path,     # a device would be no more
+                "must be a file, or not there yet")
         part = f"{target}.{os.getpid()}-{threading.get_ident()}.part"
         with self._saving:          # what is written last is the latest; meanwhile others may ask and tell
             with self._lock:
