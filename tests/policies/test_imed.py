@@ -12,8 +12,13 @@ from reference import FAMILIES, same
 from test_kl_ucb import kl, least
 
 import costbandits as cb
+from costbandits.engine.compilation import compiled_for
+from costbandits.engine.driver import Money, pull_many
+from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import Arms
+from costbandits.fast import imed as quick
 from costbandits.policies import imed
+from costbandits.policies.base import Problem
 
 MOMENTS = {
     # b = 1, mean -1, variance 2: the points 1 and -2, of which 1 has 1/3 and would need 2/3. kl(1/3, 2/3) = log(2)/3.
@@ -189,6 +194,24 @@ def test_the_kernel_pulls_what_the_definition_pulls(policy):
         quick, slow = (cb.simulate({"p": policy}, bandits, stop, 3, seed=2, checkpoints=40, fast=fast)
                        for fast in (True, False))
         assert same(quick, slow)
+
+
+@compiled_for()
+def first_pulls(m, arms, outcomes):
+    pull_many(0, m, Money(0.0, 0.0, inf), arms, outcomes)
+
+
+def test_a_block_is_pulled_only_if_the_ratio_holds_though_all_its_costs_come_first():
+    """An arm that was lucky: it has cost a ninth of what its law says, so blocks cost nine times what they should."""
+    bandit, policy = cb.Bandit([cb.Bernoulli(0.5)], [cb.Bernoulli(0.9)]), cb.MomentIMED()
+    outcomes, arms = Stacks(bandit, 0, 0, [0]).outcomes(), Arms.of(1)
+    first_pulls(1024, arms, outcomes)
+    before = arms.cost[0]
+    arms.reward[0], arms.cost[0] = 600.0, 100.0
+    own = quick.new_bounds(policy.told(Problem.of(bandit, cb.Budget(1e6), [0])), policy.p, 1)
+    own.race.level = 2.0
+    quick.leap(0, 2**20, Money(0.0, 0.0, inf), own, arms, outcomes)
+    assert arms.n[0] > 1024 and 600.0 >= 2.0 * (100.0 + arms.cost[0] - before)      # sums are those of the tree again
 
 
 @pytest.mark.parametrize(("make", "message"), [
