@@ -118,7 +118,7 @@ print(json.dumps([compendium.__doc__, preparation.prepare(".", "toy", "paper").r
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_an_edited_docstring_of_the_library_changes_neither_the_record_of_a_run_nor_a_picture(project):
     edited = Path(shutil.copytree(LIBRARY, project / "elsewhere"))
     for path in edited.rglob("*.py"):

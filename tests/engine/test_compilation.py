@@ -81,7 +81,7 @@ def reword(lib):
         os.utime(path, (1e9, 1e9))
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_clone_in_other_words_finds_what_another_has_compiled(tmp_path):
     one, two = copy(tmp_path / "one"), copy(tmp_path / "two")
     kept = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}

@@ -138,7 +138,7 @@ def packed():
 JOURNEYS = [("as it was", "", "played"), ("changed", "", "True"), ("as it was", "here", "True")]
 
 
-@pytest.mark.parametrize(("sent", "there", "said"), proving(JOURNEYS, JOURNEYS[0]))
+@pytest.mark.parametrize(("sent", "there", "said"), proving(JOURNEYS, JOURNEYS[0], JOURNEYS[2]))
 def test_its_guard_travels_with_it(packed, sent, there, said):
     """What a rule reads must be what it was compiled with, whether it changed before or after the journey."""
     told = subprocess.run([sys.executable, "-c", ARRIVED, sent, there], input=packed, **KEPT).stdout
