@@ -227,7 +227,6 @@ def test_findings_on_the_page_are_those_that_were_filed():
 
 # Numbers in prose are those of the design, of constants in names, and of sections; all others are printed by cells.
 SETTINGS = {"19", "22", "16", "0.05", "0.30", "0.40", "0.44"}  # of ads; how often, in %, in test_statistics; free arms
-SETTINGS |= {"25", "30"}        # of statements, and with variants
 SETTINGS |= {"0.80", "4.00", "0.20", "1.00", "3.20", "0.7", "0.8", "12", "50", "400", "8"}      # of money
 CONSTANTS = {"0", "1", "2", "3", "4", "5", "6", "9", "10", "20", "40", "100", "1,000", "0.1", "0.45", "0.5", "90", "95"}
 
