@@ -22,7 +22,7 @@ CHOICE_ARGUMENTS = ("t", "n", "reward", "cost", "reward_sq", "cost_sq", "problem
 _ints, _floats = T.int64[::1], T.float64[::1]
 INDEX = T.float64(T.int64, T.int64, T.float64, T.float64, T.float64, T.float64, T.float64, _floats)
 CHOICE = T.int64(T.int64, _ints, _floats, _floats, _floats, _floats, _floats, _floats, _floats, T.npy_rng)
-index_of, choice_of = called_at(INDEX), called_at(CHOICE)
+index_from, choice_from = called_at(INDEX), called_at(CHOICE)
 
 
 class Scan(NamedTuple):
@@ -95,13 +95,13 @@ def free_choice(t, money, own, arms, limits, rng):
 @compiled_for(T.int64(T.int64, _floats, _floats, GAME))
 def by_scanning(index, constant, params, game):
     """The loop that plays any index, by its address, by `full_scan`."""
-    return driven(full_scan, one, nothing, in_leaf, Scan(index_of(index), constant, params), 0, game)
+    return driven(full_scan, one, nothing, in_leaf, Scan(index_from(index), constant, params), 0, game)
 
 
 @compiled_for(T.int64(T.int64, _floats, _floats, _floats, T.npy_rng, GAME))
 def by_choosing(choose, problem, params, memory, rng, game):
     """The loop that plays any choice of the reader's, by its address."""
-    own = Choice(choice_of(choose), problem, params, memory)
+    own = Choice(choice_from(choose), problem, params, memory)
     return driven(free_choice, one, nothing, in_leaf, own, rng, game)
 
 

@@ -16,7 +16,7 @@ from numba import types as T
 from ..engine.compilation import address, called_at, compiled_for, ready
 from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, jit, nothing, one, step, unless_typed
 from ..engine.numerics import SLACK
-from ..engine.plain import INDEX, index_at, index_of
+from ..engine.plain import INDEX, index_at, index_from
 from ..engine.run import Run
 from ..engine.state import GAME, Arm, new_record
 from ..engine.trees import LEAF, block, is_counted, read_on, settle, skip, total
@@ -25,7 +25,7 @@ from . import kernel
 from .lower import BOUND, lower_for, no_lower
 from .search import lazy_argmax, new_search
 
-bound_of = called_at(BOUND)
+bound_from = called_at(BOUND)
 SHORTEST = 4        # a block of fewer pulls is not worth a try
 
 # (relative lead) x (pulls so far) x this: for about so many more pulls a leader is likely to stay ahead.
@@ -147,13 +147,13 @@ def by_blocks(index, lower, own, game):
 
     They are called by their addresses: to compile them into it takes eight seconds, and wins nothing measurable.
     """
-    return driven(choose, advance, nothing, unless_typed, Bounded(index_of(index), bound_of(lower), own), 0, game)
+    return driven(choose, advance, nothing, unless_typed, Bounded(index_from(index), bound_from(lower), own), 0, game)
 
 
 @compiled_for(T.void(T.int64, T.int64[::1], T.int64[::1], T.float64[:, ::1], T.float64, T.float64[::1], T.float64[::1]))
 def along(index, times, pulls, sums, constant, params, values):
-    """The index of an arm at each of these rounds, after so many pulls with the sums in that row, into `values`."""
-    at = index_of(index)
+    """The index at an address: at each of these rounds, after so many pulls with the sums in that row, into `values`."""
+    at = index_from(index)
     for i in range(times.size):
         n = pulls[i]
         values[i] = at(times[i], n, sums[n - 1, 0], sums[n - 1, 1], sums[n - 1, 2], sums[n - 1, 3], constant, params)
