@@ -152,7 +152,7 @@ def by_blocks(index, lower, own, game):
 
 @compiled_for(T.void(T.int64, T.int64[::1], T.int64[::1], T.float64[:, ::1], T.float64, T.float64[::1], T.float64[::1]))
 def along(index, times, pulls, sums, constant, params, values):
-    """The index at an address: at each of these rounds, after so many pulls with the sums in that row, into `values`."""
+    """The index at an address: in each of these rounds, with so many pulls and the sums in that row, into `values`."""
     at = index_from(index)
     for i in range(times.size):
         n = pulls[i]
