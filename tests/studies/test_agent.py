@@ -323,6 +323,7 @@ def test_arms_come_and_go(policy):
         pulled.append(pull.arm)
         agent.tell(pull, float(rng.random() < {"a": 0.3, "b": 0.4, "gold": 0.9}[pull.arm]), 0.5)
     assert agent.over and "gold" not in pulled[600:] and pulled[300:600].count("gold") > 200
+    assert agent.table()["active"].to_dict() == {"a": True, "b": True, "gold": False}
     with pytest.raises(ValueError, match="is the last one"):
         [agent.retire(arm) for arm in "ab"]
     agent.add("gold")
@@ -460,6 +461,14 @@ def test_a_lost_pull_beyond_the_new_numbers_is_told_what_it_may_be(tmp_path, mon
         loaded(7).tell(lost, 1, 1)
     with pytest.raises(ValueError, match=r"was never asked for$"):       # one that was never loaded has lost nothing
         cb.Agent(**AGENT).tell(lost, 1, 1)
+
+
+def test_a_reward_may_be_true_or_false():
+    agents = [cb.Agent(**AGENT) for _ in range(2)]
+    for agent, sold in zip(agents, (np.True_, 1.0), strict=True):
+        agent.tell(agent.ask(), sold, 0.5)
+        agent.tell(agent.ask(), bool(not sold), 0.5)
+    assert agents[0]._state() == agents[1]._state()
 
 
 def test_amounts_may_be_decimals():

@@ -355,6 +355,12 @@ def test_a_bad_instance_among_good_ones_is_refused():
         cb.simulate({"m": cb.MUCB()}, sometimes_free, cb.Budget(5), replications=40)
 
 
+def test_an_arm_that_is_refused_is_called_by_its_name():
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(0.5), cb.Constant(0.0)], names=["dear", "free"])
+    with pytest.raises(ValueError, match=r"expected cost of arm 'free' = 0\.0"):
+        cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(5))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_one_arm(family):
     runs = cb.simulate(INDICES, FAMILIES[family](1), cb.Budget(20), checkpoints=4)

@@ -90,7 +90,7 @@ class Budget(StopRule):
 
     def check(self, bandit: Bandit) -> None:
         for arm, mean in enumerate(bandit.cost_means):
-            require(0 < mean < np.inf, f"expected cost of arm {arm}", float(mean),
+            require(0 < mean < np.inf, f"expected cost of arm {bandit.label(arm)}", float(mean),
                     "under a budget every expected cost must be positive and finite, or a run may never end")
 
 
@@ -112,7 +112,7 @@ class HardBudget(Budget):
     def check(self, bandit: Bandit) -> None:
         super().check(bandit)
         for arm, law in enumerate(bandit.costs):
-            require(isinstance(law, Constant), f"cost of arm {arm}", law,
+            require(isinstance(law, Constant), f"cost of arm {bandit.label(arm)}", law,
                     "under a hard budget every cost must be known in advance: Constant(value)")
 
 
@@ -160,7 +160,7 @@ class AnytimeBudget(_Rounds):
     def check(self, bandit: Bandit) -> None:
         for arm, law in enumerate(bandit.costs):
             low, high = law.support
-            require(0 <= low and high <= 1, f"cost of arm {arm}", law,
+            require(0 <= low and high <= 1, f"cost of arm {bandit.label(arm)}", law,
                     "under an anytime budget every cost must be in [0, 1]")
 
 
@@ -186,4 +186,5 @@ class Horizon(_Rounds):
 
     def check(self, bandit: Bandit) -> None:
         for arm, law in enumerate(bandit.costs):
-            require(bool(np.isfinite(law.support).all()), f"cost of arm {arm}", law, "must have a finite support")
+            require(bool(np.isfinite(law.support).all()), f"cost of arm {bandit.label(arm)}", law,
+                    "must have a finite support")

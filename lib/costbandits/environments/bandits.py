@@ -153,6 +153,10 @@ class Bandit:
         """Expected reward per expected cost of each arm, shape (K,) (rho_k in the papers)."""
         return self.reward_means / self.cost_means
 
+    def label(self, arm: int) -> str:
+        """What messages call an arm: its name, or its position from 0."""
+        return str(arm) if self.names is None else repr(self.names[arm])
+
     def __setstate__(self, state):
         # Pickle forgets that arrays are read-only; the means are made anew.
         vars(self).update({name: part for name, part in state.items() if name not in ("reward_means", "cost_means")})

@@ -340,7 +340,7 @@ class Agent:
         return reward, given, low + more
 
     def _inside(self, name, value, most):
-        value = number(name, value)
+        value = number(name, float(value) if isinstance(value, bool | np.bool_) else value)     # sold, or not
         inside = min(max(value, 0.0), most)
         require(inside == value or self.clip, name, value,
                 f"must be in [0, {most:g}], by max_{name}: the agent is given the largest that can occur, or clip=True")
@@ -419,16 +419,17 @@ class Agent:
     # ---- looking and keeping -------------------------------------------------------------------------
 
     def table(self) -> "pd.DataFrame":
-        """A row for each arm: pulls told, those under way, mean reward and cost in their own units, their ratio, and
-        the index of the coming round; NaN where there is none, as of a policy that compares all arms at once."""
+        """A row for each arm: if it is in use, pulls told, those under way, mean reward and cost in their own units, their
+        ratio, and the index of the coming round; NaN where there is none, as of a policy that compares all arms."""
         import pandas as pd
         with self._lock, np.errstate(all="ignore"):
             index, plays = np.full(len(self._names), np.nan), self._plays()
             if isinstance(plays, Index):
                 index[self._use] = plays.values(*self._seen())[self._use]
             reward, cost = self._paid / self._n
-            return pd.DataFrame({"pulls": self._n, "pending": self._open, "reward": reward, "cost": cost,
-                                 "ratio": reward / cost, "index": index}, index=pd.Index(self._names, name="arm"))
+            return pd.DataFrame({
+                "active": self._use, "pulls": self._n, "pending": self._open, "reward": reward, "cost": cost,
+                "ratio": reward / cost, "index": index}, index=pd.Index(self._names, name="arm"))
 
     def _state(self):
         named = re.sub(" object at 0x\\w+", "", repr(self.policy))      # an address tells nobody anything
