@@ -62,7 +62,7 @@ def choose(t, money, own, arms, limits, rng):
     i = own.lines[0]
     own.asked[i, 0], own.asked[i, 1], own.asked[i, 2] = t, money.spent, money.due
     own.lines[0] = i + 1
-    return own.words[t], min(own.pulls[t], limits.last_round - t)
+    return own.words[t], own.pulls[t]
 
 
 @step

@@ -245,7 +245,7 @@ def test_a_run_without_end_says_why_its_rounds_take_time(monkeypatch):
                                                     "these outcomes have too many values to be counted)")
     assert told(cb.MUCB(), beta).startswith("2,000 rounds; max_rounds allows more (rounds are played one by one, for ")
     assert told(cb.BGreedy(), cb.Constant(-1), max_rounds=99).endswith("for some outcomes are below 0)")
-    assert told(cb.ChoosePolicy(asleep), half, max_rounds=99).endswith("ChoosePolicy does not pull in blocks)")
+    assert told(cb.ChoosePolicy(asleep), half, max_rounds=99).endswith("one by one, for no kernel plays ChoosePolicy)")
     assert told(cb.MUCB(), half, max_rounds=99, fast=False).endswith("for MUCB is played by its definition)")
     assert told(cb.MUCB(), half, fast=False).startswith("2,000 rounds; max_rounds allows more (rounds are ")
 

@@ -82,6 +82,8 @@ ERRORS = {
         ("if spent + cost < due:\n                    skip(arm, arms, outcomes)",
          "if spent < due:\n                    skip(arm, arms, outcomes)",
          "fast/test_blocks.py::test_many_pulls_are_single_pulls", "no block across a checkpoint"),
+        ("min(m, last - t)", "m", "engine/test_driver.py::test_what_is_said_is_what_is_played",
+         "no pulls beyond the last round"),
         ("return due - 0.001 * (due - spent)", "return due",
          "engine/test_money.py::test_a_budget_for_a_million_pulls_is_spent_on_a_million",
          "a running sum of a million costs is off when a checkpoint is due"),

@@ -307,6 +307,9 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
     """
     if nb.config.DISABLE_JIT:
         return functools.partial(kernel.py_func, *rules)
+    for rule in rules:
+        if not hasattr(rule, "py_func"):
+            raise TypeError(f"{rule.__qualname__} must be compiled: the steps of a kernel by @step")
     # Inlined before it is typed: else Numba makes machine code of the whole loop twice.
     loop = nb.njit(inline="always", **OPTIONS)(kernel.py_func)
     inside = {"loop": loop, **{f"rule_{i}": rule for i, rule in enumerate(rules)}}

@@ -2,8 +2,8 @@
 
 What a policy does is four functions, compiled by `step` and inlined into the driver (`loop`):
 
-* `choose(t, money, own, arms, limits, rng)` returns the arm of round t + 1, and for how many pulls it is good at most;
-  or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and any number.
+* `choose(t, money, own, arms, limits, rng)` returns the arm of round t + 1, and for how many pulls it is good at most,
+  of which the driver takes no more than there are rounds; or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and any number.
 * `advance(arm, m, t, money, own, arms, outcomes, rng)` pulls it, once or up to m times, and returns the money then, and
   how many rounds that took. (It may pull others, too, in rounds of their own.)
 * `learn(arm, m, t, own, arms, outcomes, rng)` takes up what follows: m rounds were played, t are over.
@@ -293,7 +293,7 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
                 if spent + max_cost[chosen] > ceiling + rate * (t + 1):
                     return UNAFFORDABLE
                 arm = chosen
-                money, done = advance(arm, m, t, Money(spent, collected, due), own, arms, outcomes, rng)
+                money, done = advance(arm, min(m, last - t), t, Money(spent, collected, due), own, arms, outcomes, rng)
                 t, spent, collected = t + done, money.spent, money.collected
                 if spent > near:
                     add_up(state, outcomes)

@@ -269,9 +269,9 @@ class Study:
         """Why a run plays its rounds one by one, as the end of a sentence; an empty text where it does not."""
         kernel = kernels.kernel_of(policy)
         unbounded = ": its index is neither declared regular nor has it a lower" * isinstance(policy, IndexRule)
-        why = (f"{type(policy).__name__} is played by its definition" if not self.fast else
-               f"{type(policy).__name__} does not pull in blocks{unbounded}" if kernel is None or
-               not kernel.blocks(policy) else
+        name = type(policy).__name__
+        why = (f"{name} is played by its definition" if not self.fast else f"no kernel plays {name}" if kernel is None else
+               f"{name} does not pull in blocks{unbounded}" if not kernel.blocks(policy) else
                "these outcomes have too many values to be counted" if not stacks.counted else
                "some outcomes are below 0" if stacks.negative else "")
         return f" (rounds are played one by one, for {why})" if why else ""
