@@ -50,7 +50,6 @@ class Claim:
     >>> claim.verdict(Interval(0.8, 0.7, 1.1))
     'undecided'
     """
-
     id: str
     claim: str
     place: str

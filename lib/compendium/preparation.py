@@ -30,7 +30,6 @@ PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "scipy")
 @dataclass(frozen=True)
 class Job:
     """One run, checked: what is executed with which parameters, and where everything goes."""
-
     name: str
     profile: str
     source: Path            # the notebook

@@ -28,7 +28,6 @@ CORE = {"null": (r"null|Null|NULL|~|", lambda text: None),
 
 class _Loader(yaml.SafeLoader):
     """Texts, lists, mappings and the scalars of CORE; other tags, such as those of dates and sets, are unknown."""
-
     yaml_implicit_resolvers: ClassVar = {}
     yaml_constructors: ClassVar = {tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items()
                                    if tag in (None, f"{TAG}str", f"{TAG}seq", f"{TAG}map")}

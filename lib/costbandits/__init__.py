@@ -44,23 +44,13 @@ __all__ = ["AnytimeBudget", "Bandit", "Bernoulli", "Beta", "Budget", "ClippedLog
            "TruncatedNormal", "check_sampler", "instances", "join", "simulate", *policies.__all__, *_LATER]
 
 
-# The chapters still say `cb.ledger` for a module of the book. The name goes when they are rebuilt; `__all__` lacks it.
-_LATER |= {"ledger": "compendium"}
-
-
 def __getattr__(name):
     if name not in _LATER:
         known = {each.lower(): each for each in __all__}
         near = [] if name.startswith("_") else difflib.get_close_matches(name.lower(), known, n=1)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}"
                              + "".join(f"; did you mean {known[each]}?" for each in near))
-    try:
-        room = importlib.import_module(_LATER[name])
-    except ModuleNotFoundError as error:
-        if error.name != "compendium":
-            raise
-        raise ImportError("cb.ledger is the module compendium.ledger of the repository; the package costbandits alone "
-                          "does not have it") from None
+    room = importlib.import_module(_LATER[name])
     return getattr(room, name, None) or importlib.import_module(f"{room.__name__}.{name}")
 
 

@@ -88,7 +88,11 @@ def simulated(policy, bandit, stop, seed, rounds):
     return np.where(steps.any(axis=1), steps.argmax(axis=1), -1).tolist()
 
 
-@pytest.mark.parametrize(("policy", "bandit", "stop"), GAMES, ids=lambda part: type(part).__name__ if isinstance(part, Policy) else "")
+def by_policy(part):
+    return type(part).__name__ if isinstance(part, Policy) else ""
+
+
+@pytest.mark.parametrize(("policy", "bandit", "stop"), GAMES, ids=by_policy)
 def test_an_agent_makes_the_pulls_of_a_simulation(policy, bandit, stop, tmp_path):
     def keep(agent, rounds):
         if rounds % 97 == 0:
@@ -114,7 +118,7 @@ def test_every_policy_is_played_or_refused():
     assert not missing, "add them to PLAIN or another part of GAMES, or to REFUSED"
 
 
-@pytest.mark.parametrize(("policy", "stop"), REFUSED, ids=lambda part: type(part).__name__ if isinstance(part, Policy) else "")
+@pytest.mark.parametrize(("policy", "stop"), REFUSED, ids=by_policy)
 def test_what_must_know_more_is_refused(policy, stop):
     with pytest.raises(ValueError, match=r"must (be known|know every cost|be able to skip)|needs a LinearBandit"):
         cb.Agent(policy, ["red", "blue"], stop)
@@ -127,7 +131,7 @@ CERTAIN = cb.Bandit([cb.Constant(r) for r in (0.5, 0.75, 0.25, 0.5)], PRICED.cos
 
 @pytest.mark.parametrize(("policy", "stop"), [
     (policy, stop) for policy, bandit, stop in GAMES if bandit is not BETA and stop is not ANYTIME],
-    ids=lambda part: type(part).__name__ if isinstance(part, Policy) else "")
+    ids=by_policy)
 def test_outcomes_that_are_as_imagined_may_come_late(policy, stop):
     def pulled(batch):
         names = arms_of(PRICED)

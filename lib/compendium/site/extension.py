@@ -41,7 +41,6 @@ def anchors(app, doctree):
 
 class Places(SphinxPostTransform):
     """Links to places that MyST does not know."""
-
     default_priority = 5
 
     def run(self, **kwargs):
@@ -59,7 +58,6 @@ class Places(SphinxPostTransform):
 
 class Terms(SphinxPostTransform):
     """The first time that a chapter uses a term of the glossary, the term leads there and shows its meaning."""
-
     default_priority = 200
     skipped = (nodes.reference, nodes.title, nodes.literal, nodes.table, nodes.strong, addnodes.pending_xref)
 
@@ -93,7 +91,6 @@ class Terms(SphinxPostTransform):
 
 class Punctuation(SphinxPostTransform):
     """A comma after a formula stays on its line."""
-
     default_priority = 300      # the terms are found by then
 
     def run(self, **kwargs):

@@ -10,7 +10,6 @@ from .base import IndexRule, checked, index
 
 class Alpha(NamedTuple):
     """The policy's parameter."""
-
     alpha: float
 
 
@@ -34,7 +33,6 @@ class Skeleton(IndexRule):
     >>> Skeleton(0.5)
     Skeleton(alpha=0.5)
     """
-
     alpha: float = checked(positive, 1.0)
     rule = staticmethod(skeleton)
     support = (0.0, 1.0)     # of rewards and costs, for which the paper proves something

@@ -34,7 +34,6 @@ class Interval:
     >>> print(cb.statistics.Interval(0.8, 0.7, 1.1))
     0.8 [0.7, 1.1]
     """
-
     estimate: float
     low: float
     high: float
@@ -86,7 +85,6 @@ class Comparison:
     >>> print(cb.statistics.compare(np.arange(100.0), np.arange(100.0) + 10, "mine", "theirs"))
     mean of mine over theirs: 0.832 [0.814, 0.847], smaller; mine wins 100% of 100 replications (ties half)
     """
-
     a: str
     b: str
     replications: int
@@ -329,7 +327,6 @@ class Extreme(Interval):
     `rival` has the largest ratio; the interval of `far` reaches highest and so gives the upper end. `replications` are
     the fewest among those of the ratios that give estimate and ends. `pairs` has each ratio with its replications.
     """
-
     rival: str
     far: str
     replications: int

@@ -3,7 +3,8 @@
 What a policy does is four functions, compiled by `step` and inlined into the driver (`loop`):
 
 * `choose(t, money, own, arms, limits, rng)` returns the arm of round t + 1, and for how many pulls it is good at most,
-  of which the driver takes no more than there are rounds; or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and any number.
+  of which no more are made than there are rounds; or one of the words SKIP, NULL_ARM, END, PAUSE and NOT_NUMBER, and
+  any number.
 * `advance(arm, m, t, money, own, arms, outcomes, rng)` pulls it, once or up to m times, and returns the money then, and
   how many rounds that took. (It may pull others, too, in rounds of their own.)
 * `learn(arm, m, t, own, arms, outcomes, rng)` takes up what follows: m rounds were played, t are over.

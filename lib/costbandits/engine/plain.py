@@ -27,7 +27,6 @@ index_from, choice_from = called_at(INDEX), called_at(CHOICE)
 
 class Scan(NamedTuple):
     """An index with the arms' constants, shape (K,), and the policy's parameters."""
-
     index: Callable
     constant: np.ndarray
     params: np.ndarray
@@ -35,7 +34,6 @@ class Scan(NamedTuple):
 
 class Choice(NamedTuple):
     """A choice, and the arrays that it is given."""
-
     choose: Callable
     problem: np.ndarray
     params: np.ndarray
@@ -44,7 +42,6 @@ class Choice(NamedTuple):
 
 class Ruled(NamedTuple):
     """What a choice of the library is given: what it is told, its parameters, and what it remembers, by name."""
-
     told: tuple
     params: tuple
     memory: tuple

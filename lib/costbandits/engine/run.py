@@ -42,7 +42,6 @@ class Pulse:
     (None, False)
     >>> pulse.players.clear()
     """
-
     SECONDS = 0.25
 
     def __init__(self):

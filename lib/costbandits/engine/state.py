@@ -16,7 +16,6 @@ class Outcomes(NamedTuple):
     How far a run has read an arm's tree is a stack of blocks, which follow each other, the next one on top. Column 0 is
     for rewards, column 1 for costs.
     """
-
     pool: np.ndarray        # (rows, 2)         pairs (reward, cost), leaf by leaf
     at: np.ndarray          # (K,)
     filled: np.ndarray      # (K,)
@@ -33,7 +32,6 @@ class Outcomes(NamedTuple):
 
 class Arm(NamedTuple):
     """What is known of one arm: pulls, sums over them, and what the policy was told of it beforehand."""
-
     n: int
     reward: float
     cost: float
@@ -48,7 +46,6 @@ class Arms(NamedTuple):
     >>> Arms.of(K=3).n
     array([0, 0, 0])
     """
-
     n: np.ndarray
     reward: np.ndarray
     cost: np.ndarray
@@ -63,21 +60,18 @@ class Arms(NamedTuple):
 
 class Outcome(NamedTuple):
     """What a pull paid and cost."""
-
     reward: float
     cost: float
 
 
 class State(NamedTuple):
     """What is known of the arms, and where the run stands."""
-
     arms: Arms
     now: np.record          # NOW
 
 
 class Money(NamedTuple):
     """What was spent and collected so far, and the spending at which a run must stop to look up."""
-
     spent: float
     collected: float
     due: float
@@ -85,7 +79,6 @@ class Money(NamedTuple):
 
 class Record(NamedTuple):
     """The checkpoints, and what was noted at each."""
-
     due: np.ndarray         # (C,)    the spending at which each is due; infinite where rounds decide
     pulls: np.ndarray       # (C, K)
     noted: np.ndarray       # (C,)    of NOW
@@ -93,7 +86,6 @@ class Record(NamedTuple):
 
 class Limits(NamedTuple):
     """What ends a run, and what may be spent: after round t at most ceiling + rate t."""
-
     last_round: int
     max_cost: np.ndarray    # (K,)    the most a pull of each position can cost
     ceiling: float
@@ -105,7 +97,6 @@ class Limits(NamedTuple):
 
 class Game(NamedTuple):
     """All that a run is, but for its policy."""
-
     outcomes: Outcomes
     state: State
     record: Record

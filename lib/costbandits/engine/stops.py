@@ -29,7 +29,6 @@ class StopRule(Plain):
     horizon : int or None
         The number of rounds, where that is what ends a run.
     """
-
     hard, rate, horizon = False, None, None
 
     def due(self, fractions: ArrayLike) -> np.ndarray:
@@ -82,7 +81,6 @@ class Budget(StopRule):
     >>> float(runs.spent[0, 0, -1])
     20.0
     """
-
     total: float
 
     def __post_init__(self):
@@ -103,7 +101,6 @@ class HardBudget(Budget):
     >>> cb.HardBudget(20).hard
     True
     """
-
     hard = True
 
     def limits(self, bandit: Bandit) -> tuple[np.ndarray, float, float]:
@@ -141,7 +138,6 @@ class AnytimeBudget(_Rounds):
     >>> cb.AnytimeBudget(rate=0.25, horizon=1000).total
     250.0
     """
-
     rate: float = field()          # without the default of a rule that has none
     horizon: int = field()
 
@@ -173,7 +169,6 @@ class Horizon(_Rounds):
     >>> cb.Horizon(1000).total
     inf
     """
-
     rounds: int
     total = np.inf
 

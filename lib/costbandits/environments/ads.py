@@ -71,7 +71,6 @@ class Setting:
     >>> Setting("936_35-39_F", reward_means=[0.2, 0.4], cost_means=[0.5, 0.5]).ratios
     array([0.4, 0.8])
     """
-
     name: str
     reward_means: np.ndarray
     cost_means: np.ndarray

@@ -22,7 +22,6 @@ class Linear(NamedTuple):
     >>> LinearBandit([[0.5, 0.1]], reward=[0.6, 0.8], cost=[0.3, 0.4], noise_sd=0.1).linear.size
     1.0
     """
-
     vertices: np.ndarray    # the arms, shape (K, d)
     noise: float            # the noise of rewards and costs is sub-Gaussian with this constant (C in Xia et al.)
     size: float             # no less than the norm of either parameter vector (S in Xia et al.)
@@ -67,7 +66,6 @@ class Bandit:
     >>> Bandit(outcomes=[cb.Pairs([0, 1], [0.5, 1]), (cb.Beta(1, 3), cb.Bernoulli(0.1))], names=["a", "b"]).ratios
     array([0.6667, 2.5   ])
     """
-
     linear = None       # or a `Linear`, if rewards and costs are linear in the arms
 
     def __init__(self, rewards: Iterable[Distribution] | None = None, costs: Iterable[Distribution] | None = None, *,

@@ -32,7 +32,6 @@ class Distribution:
     support : tuple of float
         Smallest and largest possible value (low, high).
     """
-
     mean: float
     variance: float
     support: tuple
@@ -49,7 +48,6 @@ class Bernoulli(Distribution):
     >>> Bernoulli(0.5).variance
     0.25
     """
-
     p: float
 
     def __post_init__(self):
@@ -78,7 +76,6 @@ class Beta(Distribution):
     >>> Beta(1, 3).mean
     0.25
     """
-
     a: float
     b: float
 
@@ -108,7 +105,6 @@ class Constant(Distribution):
     >>> Constant(2).sample(np.random.default_rng(0), 3)
     array([2., 2., 2.])
     """
-
     value: float
 
     def __post_init__(self):
@@ -138,7 +134,6 @@ class Discrete(Distribution):
     >>> Discrete([0, 10], [0.75, 0.25]).mean
     2.5
     """
-
     values: tuple
     probabilities: tuple
 
@@ -178,7 +173,6 @@ class Empirical(Distribution):
     >>> Empirical([12.5, 0, 0, 0]).mean
     3.125
     """
-
     values: np.ndarray
 
     def __post_init__(self):
@@ -229,7 +223,6 @@ class ClippedLogNormal(Distribution):
     >>> round(law.mean, 6), round(float(np.exp(0.5)), 6)
     (1.648721, 1.648721)
     """
-
     mean_log: float
     sd_log: float
     low: float
@@ -295,7 +288,6 @@ class TruncatedNormal(Distribution):
     >>> round(TruncatedNormal(0, 1, low=0, high=5).mean, 3)
     0.798
     """
-
     parent_mean: float
     sd: float
     low: float

@@ -88,7 +88,6 @@ class Units(NamedTuple):
     >>> cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)]).units
     Units(reward=1.0, cost=1.0)
     """
-
     reward: float = 1.0
     cost: float = 1.0
 

@@ -23,7 +23,6 @@ DEFINITION = {"rule", "learn", "prepare", "parameters", "params", "memory", "p",
 
 class Fast(NamedTuple):
     """How a kernel is registered."""
-
     play: Callable          # called like `Policy.play`
     cls: type
     same: str               # "pulls": the very pulls of the definition; "law": its law, by other random numbers

@@ -25,7 +25,6 @@ GREEDY = np.dtype([("leader", "i8"), ("rival", "i8"), ("most", "f8"), ("cap", "f
 
 class Exploring(NamedTuple):
     """How often to explore, whether rewards are divided by costs, what they are at least, and when to explore next."""
-
     often: float            # times 1 / t
     by_cost: bool           # else by the number of pulls
     least: np.ndarray       # (K,)    for each unit of what rewards are divided by; -inf if not known

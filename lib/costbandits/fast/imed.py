@@ -47,7 +47,6 @@ ASIDE = np.dtype([("value", "f8"), ("after", "i8")])
 
 class Bounds(NamedTuple):
     """What the kernel works on: what the policy knows, the race, the tree, and the arms beside it."""
-
     told: Told
     p: Tuning
     race: np.record

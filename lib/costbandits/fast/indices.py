@@ -34,7 +34,6 @@ LOCAL = np.dtype([("share", "f8")])
 
 class Lazy(NamedTuple):
     """The arms' constants, shape (K,), the index's parameters, the search, and how far to try."""
-
     constant: np.ndarray
     params: np.ndarray
     search: np.record
@@ -48,7 +47,6 @@ LAZY = nb.typeof(Lazy(np.zeros(1), np.zeros(1), *new_search(1), new_record(LOCAL
 
 class Bounded(NamedTuple):
     """An index, its lower bound over a block of pulls, and what they are searched and tried by."""
-
     index: Callable
     lower: Callable
     lazy: Lazy

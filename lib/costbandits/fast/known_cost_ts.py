@@ -45,7 +45,6 @@ DEPTH, LOUD, MOMENT, ROOM, CALM = 3.2, 0.25, 16, 1.5, 0.06
 
 class Events(NamedTuple):
     """What the kernel works on: the scale of rewards, the posteriors, and when to draw next."""
-
     scale: float
     posteriors: np.ndarray      # (RATE + 1, K)
     clock: np.record

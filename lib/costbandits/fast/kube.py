@@ -26,7 +26,6 @@ from .search import lazy_argmax, new_search, pulled
 
 class Filled(NamedTuple):
     """The costs, the scale of rewards, the search for the densest arm; when to draw next, and room for a filling."""
-
     constant: np.ndarray
     params: np.ndarray
     search: np.record
@@ -44,7 +43,6 @@ FILLED = nb.typeof(Filled(np.zeros(1), np.zeros(1), *new_search(1), new_record(C
 
 class Filling(NamedTuple):
     """A density, its lower bound over a block of pulls, and what they are searched and drawn by."""
-
     index: Callable
     lower: Callable
     filled: Filled
@@ -196,7 +194,6 @@ def sweeps(money, left, explore, costs, arms, outcomes):
 
 class Sweeping(NamedTuple):
     """What exploring may cost, and the arms' costs; their densities once that is over; where the sweep goes on."""
-
     explore: float
     costs: np.ndarray
     density: np.ndarray

@@ -34,7 +34,6 @@ RACE = np.dtype([("contenders", "i8"), ("pulls", "i8"), ("work", "i8"), ("radius
 
 class Contest(NamedTuple):
     """The contenders, the pulls that other arms have missed, and room for a survey."""
-
     race: np.record
     positions: np.ndarray       # (K,)          of the contenders, in order; there is room for all arms
     coordinates: np.ndarray     # (d, K)        of the contenders
@@ -57,7 +56,6 @@ class Contest(NamedTuple):
 
 class Contested(NamedTuple):
     """What the kernel works on: what the definition does, and the contest."""
-
     told: defined.Told
     memory: defined.Memory
     contest: Contest

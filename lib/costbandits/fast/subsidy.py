@@ -31,7 +31,6 @@ LOCAL = np.dtype([("arm", "i8"), ("spell", "i8"), ("patience", "i8")])
 
 class Bounds(NamedTuple):
     """What `by_bounds` works on."""
-
     told: Told
     pessimistic: bool       # arms compare with the largest lower bound
     upper: np.ndarray
@@ -42,7 +41,6 @@ class Bounds(NamedTuple):
 
 class Spells(NamedTuple):
     """What `by_spells` works on."""
-
     told: Told
     once: bool              # bounds are looked at once, after exploring
     notes: Notes

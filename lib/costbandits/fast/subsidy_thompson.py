@@ -57,7 +57,6 @@ RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8
 
 class Tuning(NamedTuple):
     """What only speed depends on; the law is exact for all values."""
-
     loud: float = 0.7       # above this probability a bell is not worth having
     margin: float = 2.0     # a leader is this many standard deviations off every bell
     calm: float = 0.3       # a settled run has no more bells per round
@@ -78,7 +77,6 @@ USUAL = Tuning()
 
 class Bells(NamedTuple):
     """What the kernel works on."""
-
     alpha: float
     width: float            # over n it is a squared confidence radius of a cost
     unknown: bool           # costs are not known

@@ -17,7 +17,6 @@ LOW, TOP, BAR, TAILS = 0, 1, 1 + LEVELS, 1 + 2 * LEVELS
 
 class Scores(NamedTuple):
     """What is known of each arm's score, and of each of its tails."""
-
     won: np.ndarray         # (K,)          successes, or the sum of rewards
     pulls: np.ndarray       # (K,)
     mean: np.ndarray        # (K,)          of the posterior,

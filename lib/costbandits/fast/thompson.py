@@ -53,7 +53,6 @@ RACE = np.dtype([("leader", "i8"), ("theta", "f8"), ("cap", "f8"), ("work", "f8"
 
 class Tuning(NamedTuple):
     """What only speed depends on: the law is exact for all values, if `room` is at least 1."""
-
     depth: float = 3.2      # how far below the leader's centre theta lies, in standard errors; more after STEADY pulls
     loud: float = 0.95      # above this probability a bell is not worth having
     lazy: float = 24.0      # after so many pairs drawn per arm leader and theta are chosen anew
@@ -68,7 +67,6 @@ INFINITE = np.float64(inf).view(np.int64)
 
 class Bells(NamedTuple):
     """What the kernel works on: the posteriors, the run's state, and room for the arms whose bells ring."""
-
     tuning: Tuning
     posteriors: np.ndarray      # (RATE + 1, K)
     race: np.record

@@ -270,7 +270,8 @@ class Study:
         kernel = kernels.kernel_of(policy)
         unbounded = ": its index is neither declared regular nor has it a lower" * isinstance(policy, IndexRule)
         name = type(policy).__name__
-        why = (f"{name} is played by its definition" if not self.fast else f"no kernel plays {name}" if kernel is None else
+        why = (f"{name} is played by its definition" if not self.fast else
+               f"no kernel plays {name}" if kernel is None else
                f"{name} does not pull in blocks{unbounded}" if not kernel.blocks(policy) else
                "these outcomes have too many values to be counted" if not stacks.counted else
                "some outcomes are below 0" if stacks.negative else "")

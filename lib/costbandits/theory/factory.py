@@ -25,14 +25,12 @@ _LIMIT = 4.6               # divided by the margin: the i from which on the firs
 
 class Flip(NamedTuple):
     """Whether a coin made by the factory shows `heads`, and how many flips of the given coin (`coins`) that took."""
-
     heads: bool
     coins: int
 
 
 class Law(NamedTuple):
     """Probability that the factory shows `heads`, and the expected flips of the given coin (`coins`) that it takes."""
-
     heads: float
     coins: float
 

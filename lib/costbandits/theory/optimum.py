@@ -29,7 +29,6 @@ _floats, _ints = T.float64[::1], T.int64[::1]
 
 class Plan(NamedTuple):
     """Pulls of each arm (`counts`), and the expected reward (`value`): `(counts * values).sum()`, to the last bit."""
-
     value: float
     counts: np.ndarray
 
@@ -84,7 +83,6 @@ class Mixture(NamedTuple):
     `value` is the expected reward per round, floor + price * rate. `shares` are those of the rounds in which to pull
     each arm; what is missing to 1 is the null arm's. A unit of cost is worth `price` (lambda), a round `floor` (alpha).
     """
-
     value: float
     shares: np.ndarray
     price: float

@@ -108,7 +108,6 @@ class Game(NamedTuple):
 
     `arms`, an array of shape (steps + 1,), has the arm that is pulled with 0, 1, ..., `steps` steps of the budget left.
     """
-
     reward: float
     spent: float
     pulls: np.ndarray
@@ -342,7 +341,6 @@ class LinearBound(NamedTuple):
     `learning`: Delta_max times Lemma 6's pulls, infinite if two arms share the best ratio. `failures`: 2 Delta_max /
     lambda per ball that may miss with probability 1 / B. `tail`: Delta_max L(B). `crossing`: gamma, the best ratio.
     """
-
     learning: float
     failures: float
     tail: float

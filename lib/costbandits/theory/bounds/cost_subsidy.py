@@ -131,7 +131,6 @@ def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weigh
 
 class Floor(NamedTuple):
     """A lower bound `value` of every policy's largest regret, and the family Phi_(alpha, p, epsilon) that shows it."""
-
     value: float
     p: float
     epsilon: float
@@ -280,7 +279,6 @@ def ucb_share(alpha: float) -> float:
 
 class Regrets(NamedTuple):
     """Bounds or expectations of the two regrets, `quality` and `cost`."""
-
     quality: float
     cost: float
 
@@ -491,7 +489,6 @@ def theorem_4_repaired(K: int, horizon: int, alpha: float, delta: float) -> floa
 
 class Margins(NamedTuple):
     """Logarithmic bounds of the two regrets, `quality` and `cost`, for a policy that may explore for `sweeps`."""
-
     quality: float
     cost: float
     sweeps: float

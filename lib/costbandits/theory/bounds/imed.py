@@ -22,7 +22,6 @@ KINDS = ("independent", "any", "sample")        # of dependence of reward and co
 
 class TwoPoints(NamedTuple):
     """Two laws on the points `low` and `top`: the chances of `top` under each."""
-
     low: np.ndarray
     chance: np.ndarray          # with the given mean and variance
     needed: np.ndarray          # for a mean of 0

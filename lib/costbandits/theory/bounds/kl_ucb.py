@@ -65,7 +65,6 @@ class Errors(NamedTuple):
 
     `total` bounds the sum over n of E[exp(Y_n); Y_n > 0], `most` each term.
     """
-
     total: np.ndarray
     most: np.ndarray
 
@@ -120,7 +119,6 @@ class Distance(NamedTuple):
     `divergence` is I_k = d_h(means), or J_k for the box. `reward` and `cost` are G_r and G_c of Lemma 5 (for the box
     weighted, v G_r and (1 - v) G_c), 0 for a mean that never errs.
     """
-
     divergence: float
     reward: float
     cost: float

@@ -205,7 +205,6 @@ class RegretBound(NamedTuple):
     Theorem 4's bounds at tau_B, infinite for the best arm; both of shape (K,). `excess`: X(B) by `excess_rounds`, in
     rounds. `last`: 2 mu^r_1 / mu^c_1, in reward.
     """
-
     tau: int
     gaps: np.ndarray
     plays: np.ndarray

@@ -49,7 +49,6 @@ class Pair(NamedTuple):
 
     The second arm has the rest; the value is -inf where both arms are too expensive.
     """
-
     value: np.ndarray
     share: np.ndarray
 
@@ -169,7 +168,6 @@ class RegretBound:
     skips, and the budget that is held back. `skips`: rounds skipped lest the anytime constraint break. `failures`:
     confidence bounds that fail, and constants.
     """
-
     wrong_bases: float
     learning: float
     skips: float
@@ -359,7 +357,6 @@ class SlackLaw(NamedTuple):
 
     `unspent` has the possible values of c t - S_c(t), in units of cost, `probability` their probabilities.
     """
-
     skips: np.ndarray
     unspent: np.ndarray
     probability: np.ndarray
