@@ -493,6 +493,17 @@ def test_on_a_phone_a_formula_begins_at_its_beginning(visit):
 
 
 @pytest.mark.pages
+@pytest.mark.parametrize("scripts", [True, False])
+def test_solutions_are_folded_on_the_screen_and_open_in_print(visit, scripts):
+    page, shown = visit("notebooks/suak.html", java_script_enabled=scripts), """all => all.map(
+        each => [...each.children].slice(1).every(part => part.checkVisibility({contentVisibilityAuto: true})))"""
+    solutions = page.locator("details:has(> summary:text-is('Solution'))")
+    assert solutions.count() >= 8 and not any(solutions.evaluate_all(shown))
+    page.emulate_media(media="print")
+    assert all(solutions.evaluate_all(shown))
+
+
+@pytest.mark.pages
 def test_the_cell_that_judged_a_row_is_open_where_the_row_leads(visit):
     page = visit("ledger.html")
     where = page.locator("table.ledger a[href*='kube.html#cell']").first.get_attribute("href")
