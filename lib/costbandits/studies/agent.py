@@ -210,8 +210,9 @@ class Agent:
         """
         # Without compilation NumPy warns of what is infinite on purpose.
         with self._lock, np.errstate(all="ignore"):
-            require(not self.over, "left", round(self.left, 9), "the run is over, as Agent.over says beforehand; pulls "
-                    "under way can be told still")
+            if self.over:
+                require(False, "left", round(self.left, 9), "the run is over, as Agent.over says beforehand; pulls "
+                        "under way can be told still")
             require(self.stop.rate is None or not self._pending, "pulls under way", len(self._pending),
                     "an anytime budget allows one at a time: tell its outcome, or cancel it")
             k = self._choice()
@@ -316,6 +317,9 @@ class Agent:
 
     def _under_way(self, pull):
         """The number of a pull and its arm, None if it is under way no more; ValueError if it was never asked for."""
+        if isinstance(pull, Pull) and type(pull.id) is int and (k := self._pending.get(pull.id)) is not None \
+                and pull.arm == self._names[k]:
+            return pull.id, k       # without the words for what is wrong, which take as long as the rest of `tell`
         require(not isinstance(pull, str), "pull", pull, "must be what `ask` returned, or its id; not the arm's name")
         name = count("pull", pull.id if isinstance(pull, Pull) else pull, low=0)
         require(name < self._next, "pull", pull, "was never asked for" + (
@@ -333,8 +337,9 @@ class Agent:
         price = float(self._prices[k])
         require(cost is not None or self._priced, "cost", cost, "must be told, since the arms have no prices")
         given = price if cost is None else number("cost", cost)
-        require(not self._priced or abs(given - price) <= 1e-9 * price, "cost", cost,
-                f"every pull of arm {self._names[k]!r} costs {price:g}: leave it out")
+        if self._priced:
+            require(abs(given - price) <= 1e-9 * price, "cost", cost,
+                    f"every pull of arm {self._names[k]!r} costs {price:g}: leave it out")
         reward, low = self._inside("reward", reward, self._max_reward)
         given, more = (price, 0) if self._priced else self._inside("cost", given, self._max_cost)
         return reward, given, low + more
@@ -342,8 +347,9 @@ class Agent:
     def _inside(self, name, value, most):
         value = number(name, float(value) if isinstance(value, bool | np.bool_) else value)     # sold, or not
         inside = min(max(value, 0.0), most)
-        require(inside == value or self.clip, name, value,
-                f"must be in [0, {most:g}], by max_{name}: the agent is given the largest that can occur, or clip=True")
+        if inside != value:
+            require(self.clip, name, value, f"must be in [0, {most:g}], by max_{name}: the agent is given the largest "
+                    "that can occur, or clip=True")
         return inside, int(inside != value)
 
     def _count(self, k, reward, cost, clipped):
