@@ -118,7 +118,7 @@ def floats(values):
 def count(name, value, low=1, high=math.inf):
     """A whole number of at least `low` and at most `high`, as int."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not (whole and low <= value <= high):
+    if not (whole and low <= value <= high):        # else no words: an agent looks at each pull
         require(whole and value >= low, name, value, f"must be a whole number, {low} or more")
         require(False, name, value, f"must be at most {high:,}")
     return int(value)

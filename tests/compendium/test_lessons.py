@@ -8,7 +8,9 @@ import nbformat
 import pandas as pd
 import pytest
 
+import costbandits as cb
 from compendium import project
+from costbandits.engine.stacks import Stacks
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = {name: project.claims_file(ROOT, name) for name in project.chapters(ROOT)}
@@ -137,3 +139,16 @@ def test_pages_beside_the_lessons_are_short(name):
     assert max(cell.source.count("\n") + 1 for cell in code) <= 12
     captions = re.findall(r"^\*\*Figure (\d)\.\*\* \*", text, re.MULTILINE)
     assert [int(number) for number in captions] == list(range(1, len(captions) + 1)) and len(captions) >= 3
+
+
+def test_the_worst_run_that_the_lesson_on_moment_imed_tells_of():
+    """Section 7: 6 sales in the magazine's first 485 showings, which then rests while the radio has 130,000."""
+    laws = [cb.Discrete([0, 1], [0.95, 0.05]), cb.Discrete([1 / 40, 2 / 40], [0.5, 0.5]),
+            cb.Discrete([0, 2 / 40], [0.5, 0.5]), cb.Discrete([0, 1], [0.975, 0.025])]
+    shop = cb.Bandit(laws, [cb.Discrete([1 / 3, 1], [0.5, 0.5])] * 4)
+    run = cb.simulate({"it": cb.MomentIMED()}, shop, cb.Budget(1e6 / 1.5), [52], 20261, [0.12, 1])
+    assert round(40 * cb.regret.budgeted(run)[0, 0, -1]) == 70_838
+    magazine, radio = run.pulls[0, 0, 0, :2]
+    assert magazine <= 485 and 110_000 < radio < run.pulls[0, 0, 1, 1] < 140_000
+    assert round(Stacks(shop, 20261, 52, range(4)).pairs(0, 485)[:485, 0].sum()) == 6
+    assert "saw 6 sales in 485 showings" in text_of("imed")

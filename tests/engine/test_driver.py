@@ -89,6 +89,13 @@ def learn(arm, m, t, own, arms, outcomes, rng):
     own.lines[1] = i + 1
 
 
+def test_a_step_that_is_not_compiled_is_named():
+    with pytest.raises(TypeError, match=r"plain must be compiled: the steps of a kernel by @step"):
+        def plain(t, money, own, arms, limits, rng):
+            return 0, 1
+        loop(plain)
+
+
 LOOPS = {"one": loop(choose, one, learn), "many": loop(choose, many, learn), "sweep": loop(choose, from_it_on, learn)}
 KNOWN = cb.Bandit([cb.Constant(1.0), cb.Constant(3.0)], [cb.Constant(0.5), cb.Constant(2.0)])
 
