@@ -26,7 +26,7 @@ CORE = {"null": (r"null|Null|NULL|~|", lambda text: None),
                   r"|\.nan|\.NaN|\.NAN", lambda text: float(re.sub(r"\.(?=[in])", "", text.lower())))}
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):     # read in C, where PyYAML was built with it
     """Texts, lists, mappings and the scalars of CORE; other tags, such as those of dates and sets, are unknown."""
     yaml_implicit_resolvers: ClassVar = {}
     yaml_constructors: ClassVar = {tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items()
