@@ -145,19 +145,20 @@ bench: $(READY)  ## the benchmark table, what a million replications would cost,
 	@$(PY) benchmarks/scaling.py
 	@$(PY) benchmarks/rebuild.py
 
+# With its extras: where hashes are checked, pip asks for the newest version of a package whose extra is not locked.
 lock: writable  ## resolve requirements.in again into requirements.lock
 	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \
 	  { $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/python -m pip install -qq uv; }
 	cp requirements.lock requirements.lock.part
 	PATH="$(CURDIR)/$(BUILD)/uv/bin:$$PATH" uv pip compile requirements.in --universal --python-version 3.11 \
-	  --fork-strategy fewest --generate-hashes --custom-compile-command "make lock" \
+	  --fork-strategy fewest --no-strip-extras --generate-hashes --custom-compile-command "make lock" \
 	  --quiet --output-file requirements.lock.part
 	mv requirements.lock.part requirements.lock
 
 wheel: $(READY)  ## build costbandits as a wheel, and play the README's example where nothing else is installed
 	rm -rf $(BUILD)/wheel $(BUILD)/lib
 	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel .
-	@sed -nE 's/^([a-z0-9][^\\]*[^\\ ]) *\\?$$/\1/p' requirements.lock > $(BUILD)/wheel/locked.txt
+	@sed -nE 's/\[.*\]//; s/^([a-z0-9][^\\]*[^\\ ]) *\\?$$/\1/p' requirements.lock > $(BUILD)/wheel/locked.txt
 	$(call ALONE,$(BUILD)/wheel/venv,-c $(BUILD)/wheel/locked.txt $(BUILD)/wheel/*.whl)
 	cd $(BUILD)/wheel && venv/bin/python -I "$(CURDIR)/tests/wheel.py"
 
