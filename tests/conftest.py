@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 from pathlib import Path
@@ -49,6 +50,9 @@ def njit(*signature, **options):
 
 # All rules of the tests are compiled when these are collected, by each worker: half of the time that it takes to begin.
 rules.nb = SimpleNamespace(**{**vars(nb), "njit": njit})
+
+# Numba makes many objects that stay; to look for others among them takes a tenth of the time of these tests.
+gc.set_threshold(100_000, 20, 20)
 
 # The same examples in every run: a failure can be seen again.
 settings.register_profile("same", derandomize=True, deadline=None)
