@@ -20,8 +20,8 @@ ANCHOR = re.compile(r'<a id="([^"]+)">')
 TERM = re.compile(r"^(\w.*)\n  (.+(?:\n  .+)*)", re.MULTILINE)
 EXAMPLE = re.compile(r"(^ *>>>.*?(?:\n\s*\n|\Z))", re.DOTALL | re.MULTILINE)
 IMAGE, SIZE = re.compile(r'<img [^>]*?src="([^"]+)"'), re.compile(r'<svg [^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"')
-# What most of a line of code is, in the colour that code has anyway.
-PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
+# What most of a line of code is: names and operators go without a colour of their own.
+PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
 CLOSING = re.compile(r"[.,;:!?)\]’”]+")
 GLOSSARY = "glossary"
 
