@@ -77,7 +77,8 @@ TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST) $(LONG),$(sort $(wildcard noteb
 
 # Before many look for the fonts, one does.
 COMPARE = mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager" && \
-  IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" JUPYTER_PATH= $(PY) -m pytest $(SPREAD) --nbval --nbval-current-env
+  COSTBANDITS_COMMITTED= IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" \
+  JUPYTER_PATH= $(PY) -m pytest $(SPREAD) --nbval --nbval-current-env
 
 test: $(READY)  ## ruff, the tests but for the longest, and the committed chapters compared with a new run
 	$(PY) -m ruff check lib tests benchmarks

@@ -30,7 +30,7 @@ from costbandits.studies.store import StoreError
 
 from . import cells, page, preparation, publication, settings, times
 from .lab import quieten
-from .project import PUBLISHED, notebooks
+from .project import AUDIT, PUBLISHED, notebooks
 from .terminal import Line, minutes, say, text_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -126,7 +126,7 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
         for where, output in shown(notebook):
             require(output.get("name") != "stderr", f"{where}, stderr", output.get("text"), "must stay empty")
     quieten(notebook)
-    for cell in notebook.cells:
+    for cell in notebook.cells if not name.startswith(AUDIT) else ():      # which has links to them
         _as_published(cell, root / "figures" / name)
     before, after = path.read_text(encoding="utf-8"), nbformat.writes(notebook) + "\n"
     if before != after:

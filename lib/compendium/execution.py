@@ -20,6 +20,7 @@ from papermill.exceptions import PapermillExecutionError, strip_color
 
 from costbandits.studies.progress import VARIABLE
 
+from .project import COMMITTED
 from .terminal import Watcher
 from .times import ELSE, Meter
 
@@ -51,9 +52,9 @@ class Kernel(AsyncKernelManager):
     async def start_kernel(self, **options):
         if self._cancelled:
             raise DeadKernelError("interrupted")
+        environment = {**os.environ, **self._environment, **options.pop("env", {})}
         with open(self._log_path, "wb") as log:
-            await self._async_start_kernel(cwd=self._cwd, stdout=log, stderr=log,
-                                           env={**os.environ, **self._environment}, **options)
+            await self._async_start_kernel(cwd=self._cwd, stdout=log, stderr=log, env=environment, **options)
         if self._cancelled:      # while it was being started
             self.kill()
 
@@ -170,6 +171,6 @@ def with_papermill(source, target, parameters):
 def as_it_is(notebook):
     """Work for an `Execution`: the notebook object with the defaults of its parameters, without times of execution."""
     return lambda kernel, **hooks: NotebookClient(notebook, km=kernel, kernel_name="python3", record_timing=False,
-                                                  coalesce_streams=True, **hooks, **LATE).execute()
+                                                  coalesce_streams=True, **hooks, **LATE).execute(env={COMMITTED: ""})
 
 

@@ -3,10 +3,12 @@
 import base64
 import io
 import json
+import os
 import textwrap
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython import get_ipython
@@ -19,7 +21,7 @@ from costbandits.checks import require
 
 from . import live as moving
 from . import preparation
-from .project import up
+from .project import AUDIT, COMMITTED, up
 from .publication import STANDIN
 
 
@@ -81,7 +83,8 @@ class Gallery:
         What a figure `says`, in one sentence, is shown with it on the site's page of results, and in the README if it
         is one of its three figures. A figure that moves has the name of its script in book/_static/live and the data
         that this needs, `live=("fillings", {...})`. Returns the table at paper scale, which the text speaks of: that of
-        this run if it files its tables, else the committed one, or `table` itself if none is committed.
+        this run if it files its tables, else the committed one, or `table` itself if none is committed. A committed
+        audit links to the published picture, and does not hold it.
         """
         require(fig is not None or not says, "says", says, "must come with a figure")
         require(fig is not None or live is None, "live", live, "must come with a figure")
@@ -92,8 +95,12 @@ class Gallery:
         if live is not None:
             self._moving[name] = moving.told(*live), fig
         real = name.removesuffix(STANDIN)
+        picture = self._published / f"{real}.png"
         if self.output:
             self._file(name, fig, table, says)
+        elif fig is not None and COMMITTED in os.environ and self.notebook.startswith(AUDIT) and picture.exists():
+            plt.close(fig)
+            display(HTML(f'<img src="{picture.as_posix()}" alt="figures/{self.notebook}/{real}.png">'))
         elif fig is not None and not self._is_published(real, fig, table):
             said = f"A picture of this run. The text speaks of figures/{self.notebook}/{real}.png."
             fig.supxlabel("\n".join(filter(None, (fig.get_supxlabel(), said))), fontsize=7.5, color=figures.GREY)

@@ -13,6 +13,7 @@ from . import ledger
 
 CHAPTERS = "notebooks/chapters.txt"     # the names of the notebooks, in the order of the book
 AUDIT = "audit/"       # before the name of a paper: its audit
+COMMITTED = "COSTBANDITS_COMMITTED"     # in the environment where a committed notebook is executed or compared
 PUBLISHED = "paper"     # the profile whose figures, tables and ledger are committed
 DEEP = "deep"           # more replications of the same in the same store; its ledger is committed
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from compendium import project
 from compendium.gallery import Gallery, house_style, number, png
 from costbandits.analysis import figures
 
@@ -74,6 +75,25 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, runs):
     fig = figures.panels(np.geomspace(0.01, 1, 8), {"S": runs})
     Gallery("omega_ucb").add("regret", fig, pd.DataFrame({"x": [1]}))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "committed", "linked"), [("audit/toy", True, True), ("audit/toy", False, False),
+                                                           ("toy", True, False)])
+def test_a_committed_audit_links_to_its_pictures(tmp_path, monkeypatch, name, committed, linked):
+    shown, place = [], project.up(name)
+    home = tmp_path / "notebooks/audit"
+    home.mkdir(parents=True)
+    monkeypatch.chdir(home if place == "../../" else home.parent)
+    monkeypatch.setattr("compendium.gallery.display", lambda thing: shown.append(thing.data))
+    monkeypatch.delenv(project.COMMITTED, raising=False)
+    if committed:
+        monkeypatch.setenv(project.COMMITTED, "")
+    (tmp_path / "figures" / name).mkdir(parents=True)
+    (tmp_path / "figures" / name / "old.png").write_bytes(png(plt.figure()))
+    for figure in ("old", "new"):       # none is published of the new one
+        Gallery(name).add(figure, plt.figure())
+    assert shown == ['<img src="../../figures/audit/toy/old.png" alt="figures/audit/toy/old.png">'] * linked
+    assert len(plt.get_fignums()) == 3 - linked
 
 
 def test_numbers_are_short():

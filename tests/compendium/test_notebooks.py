@@ -18,7 +18,7 @@ from compendium import lab, preparation, project, sections
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = project.notebooks(ROOT)
 FILE = (ROOT / "notebooks/{}.ipynb").as_posix().format
-LONGEST_CELL, LONGEST_LINE, LARGEST_FILE = 15, 110, 1_000_000
+LONGEST_CELL, LONGEST_LINE, LARGEST_FILE = 15, 110, 500_000
 
 
 def code(notebook):

@@ -418,6 +418,8 @@ def test_a_figure_that_a_function_has_filed_is_known_by_its_pixels(book):
     output = {"data": {"image/png": base64.b64encode(Path("figures/more/map.png").read_bytes()).decode() + "\n"}}
     (code, figure), outputs, _ = shown("show(A)", output, TABLE)
     assert code == "show(A)" and outputs == [TABLE] and figure.startswith('<a id="figure-map">')
+    link = {"data": {"text/html": '<img src="../../figures/audit/more/map.png" alt="figures/audit/more/map.png">'}}
+    assert shown("show(A)", link, TABLE)[:2] == ([code, figure], [TABLE])
     other = {"data": {"image/png": base64.b64encode(Path("figures/more/curves.png").read_bytes()).decode()}}
     Path("figures/more/curves.png").unlink()
     assert shown("show(B)", other)[:2] == (["show(B)"], [other])

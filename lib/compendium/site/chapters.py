@@ -25,6 +25,7 @@ NUMBERED = re.compile(r'id="ytick_\d+">(?:(?!id="ytick_).)*<g id="text_(?:(?!id=
 SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 # What belongs to no axes, by its height; not what is turned, and stands at the left.
 SHARED = re.compile(r'^  <g id="(?:text|legend)_(?:(?!^  </g>).)*?<text [^>]*? y="([\d.]+)"', re.DOTALL | re.MULTILINE)
+LINK = re.compile(r'<img src="[./]+figures/[\w/]+/(\w+)\.png"')       # `gallery.add` writes it
 # A numbered caption, which stands below its picture.
 CAPTION = re.compile(r"\*\*Figure \d.*?(?=\n\n|\Z)\s*", re.DOTALL)
 # What MyST is to read inside of a `details` stands between blank lines.
@@ -102,10 +103,10 @@ def _code(root, name, cell):
     for output in cell["outputs"]:
         if "text/html" in output.get("data", {}):
             output["data"]["text/html"] = _readable("".join(output["data"]["text/html"]))
-    drawn = [output for output in cell["outputs"] if "image/png" in output.get("data", {})]
+    drawn = [output for output in cell["outputs"] if "image/png" in output.get("data", {}) or _linked(output)]
     rest = [output for output in cell["outputs"] if output not in drawn]
     filed = [figure for figure in code.filed(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
-    filed = filed or [*filter(None, (_published(root, name, output["data"]["image/png"]) for output in drawn))]
+    filed = filed or [*filter(None, (_linked(output) or _published(root, name, output) for output in drawn))]
     if not filed:
         return [cell]
     cell["outputs"] = rest
@@ -113,9 +114,15 @@ def _code(root, name, cell):
     return [cell, _cell("\n\n".join(figures), cell["id"])]
 
 
-def _published(root, name, drawn):
+def _linked(output):
+    """The published figure that an audit links to, or None."""
+    found = LINK.match("".join(output.get("data", {}).get("text/html", "")))
+    return found and found[1]
+
+
+def _published(root, name, output):
     """The figure that a function of the notebook has filed: the one with the pixels that a cell shows, or None."""
-    with Image.open(io.BytesIO(base64.b64decode("".join(drawn)))) as image:
+    with Image.open(io.BytesIO(base64.b64decode("".join(output["data"]["image/png"])))) as image:
         shown = np.asarray(image.convert("RGB"))
     return next((png.stem for png in sorted((Path(root) / "figures" / name).glob("*.png"))
                  if np.array_equal(shown, np.asarray(Image.open(png).convert("RGB")))), None)
