@@ -631,6 +631,8 @@ ERRORS = {
          "theory/test_bounds_cost_subsidy.py::test_lemma_1_by_hand", "the second term"),
         ("value[s] = min(chance * loss * (T - n), on)", "value[s] = on",
          "theory/test_bounds_cost_subsidy.py::test_bayes_regret_by_hand", "one may stop looking"),
+        ("high = (log(1e18 * T) - prior", "high = (log(10.0) - prior",
+         "theory/test_bounds_cost_subsidy.py::test_bayes_regret_leaves_out_no_state_that_counts", "how sure is sure"),
         ("error = T * sqrt(2 * log(T) / tau)", "error = T * sqrt(log(T) / tau)",
          "theory/test_bounds_cost_subsidy.py::test_theorem_3_by_hand", "the radius has 2 log T"),
         ('return min(1 + 8 * ((1 - alpha) / positive("margin", margin)) ** 2 * log(T) + 2 / T, float(T))',

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 from scipy.stats import binom, norm
 
 from costbandits.environments.bandits import Bandit
@@ -156,6 +157,20 @@ def test_bayes_regret_is_the_best_of_all_policies(alpha, p, epsilon, weight, pri
                    (1 - some) * price + q * best(t + 1, n + 1, s + 1) + (1 - q) * best(t + 1, n + 1, s))
 
     assert bounds.bayes_regret(T, alpha, p, epsilon, weight, price) == pytest.approx(best(0, 0, 0), rel=1e-12)
+
+
+@pytest.mark.parametrize("T, epsilon, weight, price", [(400, 0.5, 0.3, 1.0), (400, 0.9, 0.98, 0.05),
+                                                       (1000, 0.2, 0.02, 1.0), (1000, 0.05, 0.5, 0.3)])
+def test_bayes_regret_leaves_out_no_state_that_counts(T, epsilon, weight, price):
+    """Against all states, also those after which it is certain which arm is better."""
+    usual, better = (1 - epsilon) / 2, (1 + epsilon) / 2
+    value = np.zeros(T + 1)
+    for n in range(T - 1, -1, -1):
+        s = np.arange(n + 1)
+        some = expit(log(1 / weight - 1) + s * log(better / usual) + (n - s) * log((1 - better) / (1 - usual)))
+        q = (1 - some) * usual + some * better
+        value = np.minimum(some * epsilon * (T - n), (1 - some) * price + q * value[1:] + (1 - q) * value[:-1])
+    assert bounds.bayes_regret(T, 0.0, usual, epsilon, weight, price) == pytest.approx(value[0], rel=1e-12)
 
 
 @given(st.integers(1, 150), subsidy, st.floats(0.05, 0.95), st.floats(0.02, 0.9), st.floats(0.02, 0.98))
