@@ -82,7 +82,7 @@ COMPARE = mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager" && \
 
 test: $(READY)  ## ruff, the tests but for the longest, and the committed chapters compared with a new run
 	$(PY) -m ruff check lib tests benchmarks
-	$(COMPARE) -m "not proof and not pages" $(TESTS)
+	$(COMPARE) --hypothesis-profile=short -m "not proof and not pages" $(TESTS)
 
 audits: $(READY)  ## the audits and the tournament compared with a new run, six minutes; CI does it beside make test
 	$(COMPARE) $(LONG)
@@ -92,7 +92,7 @@ pages: $(READY)  ## the site built, and looked at in a browser, a few minutes; C
 
 check: $(READY)  ## the fast part of `make test`, about a minute, for every save
 	$(PY) -m ruff check lib tests benchmarks
-	$(PY) -m pytest $(SPREAD) -m "not slow and not pages and not proof" tests
+	$(PY) -m pytest $(SPREAD) --hypothesis-profile=short -m "not slow and not pages and not proof" tests
 
 proof: $(READY)  ## each night: the longest tests, pages, audits, mutants, coverage and lowest; more than an hour
 	$(PY) -m pytest $(SPREAD) -m "proof and not pages" tests

@@ -56,4 +56,5 @@ gc.set_threshold(100_000, 20, 20)
 
 # The same examples in every run: a failure can be seen again.
 settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("short", settings.get_profile("same"), max_examples=30)      # of `make test`
 settings.load_profile("same")

@@ -108,9 +108,7 @@ def ticks(ax):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "columns", "lowest"), [
-    (1, 1, [0]), (1, 3, [0]), (3, 3, [0, 1, 2]), (4, 3, [1, 2, 3]), (5, 3, [2, 3, 4]), (6, 3, [3, 4, 5]),
-    (4, 2, [2, 3]), (3, 1, [2])])
+@pytest.mark.parametrize(("number", "columns", "lowest"), [(1, 3, [0]), (5, 3, [2, 3, 4]), (4, 2, [2, 3]), (3, 1, [2])])
 def test_a_grid_has_an_axis_for_each_group_and_numbers_below_each_column(runs, number, columns, lowest):
     table = statistics.table({label: values[:, -1] for label, values in runs.items()}, [("m-UCB", "mine")])
     for fig in (figures.panels(np.geomspace(0.01, 1, 8), dict.fromkeys(range(number), runs), columns),

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pins
 import pytest
+from reference import in_plain_python
 from scipy.stats import ks_2samp
 
 import costbandits as cb
 from costbandits import fast
+from costbandits.policies.base import IndexRule
 
 LIBRARY = Path(cb.__file__).parent
 RUNS, ERROR = 300, 1e-5     # of each sample; the chance that all tests of laws together find what is not there
@@ -21,13 +23,14 @@ SHORT = {"known costs": cb.HardBudget(300.5), "known costs, scaled": cb.HardBudg
          "small costs": cb.Budget(25.0), "subsidy": cb.Horizon(400), "subsidy, unknown costs": cb.Horizon(400)}
 
 
-def specimens(same):
-    """The policies that tests/pins.py pins and a kernel plays."""
+def specimens(same, *rare):
+    """The policies that tests/pins.py pins and a kernel plays; those of the `rare` studies only in `make proof`."""
     for study, (policies, bandits, stop, _) in pins.STUDIES.items():
         for label, policy in policies.items():
             kernel = fast.kernel_of(policy)
             if kernel is not None and kernel.same == same:
-                yield pytest.param(policy, bandits, stop, id=f"{study}: {label}")
+                yield pytest.param(policy, bandits, stop, id=f"{study}: {label}",
+                                   marks=pytest.mark.proof if study in rare else ())
 
 
 def test_every_kernel_has_a_specimen():
@@ -35,12 +38,22 @@ def test_every_kernel_has_a_specimen():
     assert played - {None} == set(fast.KERNELS.values())
 
 
+def played(study, label, fast_too):
+    """What is known of two runs, by name."""
+    policies, bandits, stop, _ = pins.STUDIES[study]
+    runs = cb.simulate({"p": policies[label]}, bandits, stop, 2, seed=8, checkpoints=7, fast=fast_too)
+    return {name: getattr(runs, name).tolist() for name in ("pulls", "rounds", "skips", "spent", "reward")}
+
+
 @pytest.mark.parametrize("policy, bandits, stop", list(specimens("pulls")))
-def test_the_pulls_are_those_of_the_definition(policy, bandits, stop):
-    quick, slow = (cb.simulate({"p": policy}, bandits, stop, 2, seed=8, checkpoints=7, fast=fast_too)
-                   for fast_too in (True, False))
-    for name in ("pulls", "rounds", "skips", "spent", "reward"):
-        differ = np.argwhere(getattr(quick, name) != getattr(slow, name))
+def test_the_pulls_are_those_of_the_definition(policy, bandits, stop, request):
+    """Definitions that are no index are not compiled, which would take longer than so few pulls."""
+    study, _, label = request.node.callspec.id.partition(": ")
+    quick, compiled = played(study, label, True), isinstance(policy, IndexRule) or study.startswith("small")
+    given = study, label, False
+    slow = played(*given) if compiled else in_plain_python("test_kernels", f"m.played{given}")
+    for name in quick:
+        differ = np.argwhere(np.array(quick[name]) != slow[name])
         assert not differ.size, f"{name} differ first at {differ[0]}: policy, replication, checkpoint, and of pulls arm"
 
 
@@ -53,7 +66,7 @@ def samples(policy, other, bandits, study, runs=RUNS):
     return zip(*(pulls.reshape(runs, -1).T for pulls in found), strict=True)
 
 
-LAWS = list(specimens("law"))
+LAWS = list(specimens("law", "beta", "discrete", "small costs", "known costs, scaled", "many pairs"))
 
 
 @pytest.mark.parametrize("policy, bandits, stop", LAWS)

@@ -505,6 +505,7 @@ def test_errors_change_the_law_of_paths(fault):
     assert p_value(path_counts(faulty().bells, case, fault), path_law(case)) < CAUGHT
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("fault", IN_CONTESTS)
 def test_errors_change_the_law_of_choices(fault):
     found = (frozen_counts(number, faulty(), fault) for number in (1, 3, 4))

@@ -92,7 +92,8 @@ def by_policy(part):
     return type(part).__name__ if isinstance(part, Policy) else ""
 
 
-@pytest.mark.parametrize(("policy", "bandit", "stop"), GAMES, ids=by_policy)
+@pytest.mark.parametrize(("policy", "bandit", "stop"), [
+    pytest.param(*game, marks=pytest.mark.proof if game[1] is BETA else ()) for game in GAMES], ids=by_policy)
 def test_an_agent_makes_the_pulls_of_a_simulation(policy, bandit, stop, tmp_path):
     def keep(agent, rounds):
         if rounds % 97 == 0:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import proving
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
@@ -277,7 +278,7 @@ def test_low_rounds_by_hand():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mean", [0.3, 0.5, 0.8])
+@pytest.mark.parametrize("mean", proving([0.3, 0.5, 0.8], 0.3, 0.8))
 def test_low_rounds_against_exact_sums(mean):
     for gap in (0.25, 0.15):
         assert low_sum(bonus_luck(mean - gap, 0.5), mean) <= bounds.low_rounds(gap, 1e9)
