@@ -336,6 +336,25 @@ def test_arms_come_and_go(policy):
     assert agent.table().loc["gold", "pulls"] == pulled.count("gold")
 
 
+@pytest.mark.parametrize("policy", [cb.FractionalKUBE(), cb.KLUCB(), cb.UCBB2(), cb.MUCB(), cb.KUBE()], ids=repr)
+def test_to_the_others_an_arm_that_was_retired_never_was(policy):
+    """Neither its price, nor its rounds, is told of any other."""
+    found = []
+    for gone in ({}, {"gone": 0.125}):
+        agent, rng = cb.Agent(policy, gone | {"a": 0.5, "b": 1.0, "c": 0.25}, HARD, seed=1), np.random.default_rng(1)
+        for arm in gone:
+            for reward in (1, 0, 1):
+                agent.attach(arm, reward)
+            agent.retire(arm)
+        pulled = []
+        for _ in range(60):
+            pull = agent.ask()
+            pulled.append(pull.arm)
+            agent.tell(pull, float(rng.random() < {"a": 0.4, "b": 0.6, "c": 0.25}[pull.arm]))
+        found.append((pulled, agent.table()["index"].dropna().tolist(), set(agent.table().index[agent.table().active])))
+    assert found[0] == found[1]
+
+
 def test_outcomes_from_elsewhere_count_for_the_policy_alone():
     agent = cb.Agent(cb.MUCB(), ["a", "b"], cb.Budget(9), max_cost=2)
     for _ in range(30):

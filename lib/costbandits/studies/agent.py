@@ -173,12 +173,15 @@ class Agent:
                 self._means[1] = self._prices / self._max_cost
         return self._means
 
-    def _seen(self):
-        """Round, pulls and sums as an index sees them."""
-        n, sums = self._n, self._sums
+    def _indices(self, plays):
+        """The coming round, and pulls and index of each arm in use."""
+        n, sums, use = self._n, self._sums, self._use
         if self._pending:
             n, sums = n + self._open, sums + self._open * self._imagined()
-        return int(n.sum()) + 1, n, sums
+        if not use.all():       # the policy is told of no others
+            n, sums = n[use], np.ascontiguousarray(sums[:, use])
+        t = int(n.sum()) + 1
+        return t, n, plays.values(t, n, sums)
 
     # ---- what the policy is told ---------------------------------------------------------------------
 
@@ -233,7 +236,7 @@ class Agent:
             return int(arms[self._open[arms].argmin()])
         plays = self._plays()
         if isinstance(plays, Index):
-            return self._largest(plays, arms)
+            return self._largest(plays, fits)
         k = self._play_on(plays)
         if self._pending:
             self._guess = self._guess or plays.copy()
@@ -247,10 +250,11 @@ class Agent:
         reward, cost = self._imagined()[:2, arms]
         return int(arms[(reward / cost).argmax()])
 
-    def _largest(self, plays, arms):
-        t, n, sums = self._seen()
-        arms = arms if n[arms].all() else arms[n[arms] == 0]        # each arm once to begin with
-        values = plays.values(t, n, sums)[arms]
+    def _largest(self, plays, fits):
+        use, (t, n, values) = np.flatnonzero(self._use), self._indices(plays)
+        at = np.flatnonzero(fits[use])
+        at = at if n[at].all() else at[n[at] == 0]        # each arm once to begin with
+        arms, values = use[at], values[at]
         if np.isnan(values).any():
             raise RuntimeError(f"round {t}: the index of arm {self._names[arms[np.isnan(values).argmax()]]!r} is not a "
                                "number; return np.inf where it is undefined, such as at a cost of 0")
@@ -431,7 +435,7 @@ class Agent:
         with self._lock, np.errstate(all="ignore"):
             index, plays = np.full(len(self._names), np.nan), self._plays()
             if isinstance(plays, Index):
-                index[self._use] = plays.values(*self._seen())[self._use]
+                index[self._use] = self._indices(plays)[2]
             reward, cost = self._paid / self._n
             return pd.DataFrame({
                 "active": self._use, "pulls": self._n, "pending": self._open, "reward": reward, "cost": cost,
