@@ -7,6 +7,7 @@ a module when what only a linker needs is dropped and the rule is exported.
 import base64
 import hashlib
 import inspect
+import itertools
 import json
 import re
 from pathlib import Path
@@ -92,8 +93,10 @@ def sources():
 def _texts(function):
     function = getattr(function, "py_func", function)
     yield inspect.getsource(function)
-    for name in function.__code__.co_names:
-        value = function.__globals__.get(name)
+    names, known = function.__code__.co_names, function.__globals__
+    modules = [vars(known[name]) for name in names if inspect.ismodule(known.get(name))]
+    for name, space in itertools.product(names, [known, *modules]):
+        value = space.get(name)
         if hasattr(value, "py_func"):
             yield from _texts(value)
         elif isinstance(value, float):
