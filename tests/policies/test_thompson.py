@@ -512,10 +512,12 @@ def test_errors_change_the_law_of_choices(fault):
     assert min(p_value(counts, frozen_law(*given)) for counts, given in found) < CAUGHT
 
 
+@pytest.mark.proof
 def test_errors_change_full_runs():
     assert difference(FaultyBTS(), "Bernoulli") < CAUGHT
 
 
+@pytest.mark.proof
 def test_the_functions_that_can_err_do_not_unless_told_to():
     for number in (1, 3, 4):
         assert np.array_equal(*(frozen_counts(number, kernel)[0] for kernel in (thompson, faulty())))
