@@ -70,6 +70,8 @@ def test_bands_are_drawn_around_the_mean_or_the_median():
 
     assert edges("spread", center="median") == pytest.approx((11.5, 0.3, 5.5))      # 10 % and 90 % of 0, 1, 2, 7
     assert edges("deviation") == pytest.approx((12.5, 2.5 - 7.25**0.5, 2.5 + 7.25**0.5))
+    (ax,) = figures.panels([1, 2], {"S": {"mine": values}}, 1, center="median").axes
+    assert ax.lines[0].get_ydata().tolist() == [1.5, 11.5]
     end, low, high = edges("interval")
     assert end == 12.5 and 0 <= low < 1.25 < 3.75 < high <= 7
     # Half of the spread of the resampled means is 1.96 of their standard error, about. Of the means of all samples of
@@ -97,6 +99,8 @@ def test_forest_and_matrix_show_what_they_are_given(runs):
     table = statistics.table(final, [("m-UCB", "mine"), ("ω-UCB 1/4", "mine")])
     fig = figures.forest({"S": table}, "ratio")
     assert [t.get_text() for t in fig.axes[0].get_yticklabels()] == ["m-UCB", "ω-UCB 1/4"]
+    drawn = [list(line.get_xdata()) for line in fig.axes[0].lines]
+    assert all([row.ratio_low, row.ratio_high] in drawn for row in table.itertuples())
     fig, ax = plt.subplots()
     figures.matrix(ax, np.array([[0.5, 0.9], [0.1, 0.5]]), ["a", "b"], "title")
     assert [t.get_text() for t in ax.texts] == ["90", "10"]

@@ -502,10 +502,24 @@ def test_wins_can_go_in_a_circle():
     assert table.better_wins.tolist() == [1, 1, 1] and table.better_mean.tolist() == [0, 0, 0]
 
 
+def test_each_interval_has_the_level_that_is_asked_for():
+    x, y = heavy(7)
+    c, d = st.compare(x, y, confidence=0.5), x - y
+    for found, expected in ((c.difference, st.mean(d, 0.5)), (c.median_difference, st.median(d, 0.5))):
+        assert list(vars(found).values()) == pytest.approx(list(vars(expected).values()))
+    assert (c.ratio, c.improvement) != (st.compare(x, y).ratio, st.compare(x, y).improvement)
+    (pair,) = st.tournament({"x": x, "y": y}, 0.5).itertuples()
+    assert (pair.difference_low, pair.difference_high) == pytest.approx((c.difference.low, c.difference.high))
+    (row,) = st.dominance({"x": x, "y": y}, 0.5).itertuples()
+    assert (row.ratio_low, row.ratio_high) == (c.ratio.low, c.ratio.high)
+
+
 def test_standings_go_by_corrected_p_values():
     values = {label: np.arange(4.0) + i for i, label in enumerate("abc")}
     pairs = st.tournament(values).assign(p_mean=0.01, p_wins=0.01, p_mean_holm=0.2, p_wins_holm=0.2)
     assert (st.standings(values, pairs)[["better_mean", "better_wins"]] == 0).all(axis=None)
+    pairs = pairs.assign(p_mean_holm=0.03, p_wins_holm=0.03)
+    assert [st.standings(values, pairs, level).better_mean.sum() for level in (0.01, 0.05)] == [0, 3]
 
 
 def test_the_worst_values_are_the_largest_on_one_side():

@@ -177,8 +177,12 @@ def test_what_is_added_comes_back_as_published(committed, tmp_path):
     assert quick.add("regret", table=own) is own and quick.add("regret") is None
     (committed / "regret.csv").write_text("policy,regret\nUCB1,7\n")
     assert quick.add("regret", table=own).regret.to_dict() == {"UCB1": 7}
+    (committed / "regret_standin.csv").write_text("policy,regret\nUCB1,9\n")       # of invented data, beside it
+    assert quick.add("regret_standin", table=own).regret.to_dict() == {"UCB1": 9}
     full = Gallery("kube", str(tmp_path / "stage"))
     assert full.add("regret", table=own).regret.to_dict() == {"UCB1": 1, "KUBE": 2}
+    with pytest.raises(ValueError, match=r"index of table regret = .*: must be named"):
+        full.add("regret", table=own.rename_axis(None))
 
 
 def test_a_picture_of_this_run_says_so_unless_it_is_the_published_one(committed, tmp_path):

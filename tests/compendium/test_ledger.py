@@ -132,6 +132,10 @@ def test_rows_and_summary(claims):
     rows = book.frame()
     assert list(rows.verdict) == ["contradicted", "reproduced", "undecided", "cannot be tested"]
     assert "about 400 replications would decide" in rows.note[2]
+    other = ledger.Ledger(dict(reversed(claims.items())), "paper")        # rows stand in the order of the claims
+    for id in ("X1", "X2"):
+        other.judge(id, "K = 10", Interval(1.2, 1.1, 1.3), 100)
+    assert other.frame().id.tolist() == ["X2", "X1"]
     summary = ledger.summary(rows, claims).set_index("id").verdict
     assert summary["X1"] == "reproduced only under reading median (contradicted otherwise)"
     assert summary["X2"] == "undecided"

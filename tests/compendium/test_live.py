@@ -113,6 +113,16 @@ def test_a_figure_is_filed_with_what_moves_it_and_shown_by_the_same_script(tmp_p
     plt.close(fig)
 
 
+def test_a_name_in_a_picture_can_be_read():
+    colour, dashes, ink = live.looks(["UCB1"])["UCB1"]
+    assert (colour, dashes, ink) == ("#c9b800", "", cb.figures.ink(colour)) and ink != colour
+
+
+def test_a_rule_s_sources_are_all_that_it_calls():
+    texts = "".join(wasm._texts(wasm.moment_imed))
+    assert all(f"def {name}(" in texts for name in ("moment_imed", "index", "least_divergence", "of_moments"))
+
+
 def test_the_rules_were_compiled_from_what_the_library_has():
     assert f"from sources {wasm.sources()}." in wasm.FILE.read_text(encoding="utf-8"), "python -m compendium.wasm"
     assert [wasm._number(n).hex() for n in (0, 127, 128, 300)] == ["00", "7f", "8001", "ac02"]      # LEB128

@@ -50,6 +50,10 @@ def test_the_table_tells_what_the_next_run_will_take(tmp_path, monkeypatch):
     monkeypatch.setattr(times, "loop", lambda: 30.0)
     assert times.ahead(tmp_path, ["one"]) == 3 * 75
     assert times.ahead(tmp_path, ["one", "three"]) is None
+    # Measured on four cores, of which at most three are more than one alone.
+    monkeypatch.setattr(times, "loop", lambda: 10.0)
+    (tmp_path / times.TABLE).write_text(times.table(tmp_path, ["one", "two"]))
+    assert times.ahead(tmp_path, ["one"]) == pytest.approx(100)
     (tmp_path / times.TABLE).unlink()
     assert times.ahead(tmp_path, ["one"]) is None
 

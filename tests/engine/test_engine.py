@@ -88,7 +88,7 @@ def test_lazy_is_full_scan(family, K):
     assert all(same_runs(policy, bandit, marks) for policy in INDICES.values())
 
 
-STAIRCASE, FADING, SLOWLY_FADING, UNTIL_THE_END, STEEPER_TO_THE_END, HOPELESS, LEVEL, BROKEN = range(8)
+STAIRCASE, FADING, SLOWLY_FADING, UNTIL_THE_END, STEEPER_TO_THE_END, HOPELESS, LEVEL, BROKEN, BROKEN_AT_FIRST = range(9)
 
 
 @cb.index
@@ -112,6 +112,8 @@ def shaped(t, n, reward, cost, reward_sq, cost_sq, constant, params):
         return -np.inf if n > a else reward / n
     if shape == BROKEN:
         return np.nan if t >= 12 and n > 1 else 1.0 / n
+    if shape == BROKEN_AT_FIRST:        # in turn; in one round it is a number for the last arm alone
+        return np.nan if t == 12 and n > 3 else -n
     return constant
 
 
@@ -200,6 +202,7 @@ def asleep(t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng)
 
 
 FAULTS = {
+    "NaN before numbers": (policy_of(BROKEN_AT_FIRST), "round 12: the index is not a number"),
     "NaN": (policy_of(BROKEN), "round 12: the index is not a number"),
     "NaN, lazy": (policy_of(BROKEN, monotone=True), r"round \d+: the index is not a number"),
     "arm 3 of 3": (cb.ChoosePolicy(astray, (3,)), r"round 9: .* out of range; allowed are 0 to 2, -1 to skip and -2"),

@@ -51,6 +51,10 @@ def test_a_log_is_divided_and_never_shifted():
     bandit = cb.Bandit.from_log(LOG, **COLUMNS, max_reward=40, max_cost=2.5)
     assert bandit.names == ("blue", "red") and bandit.units == (40, 2.5) and bandit.units.cost == 2.5
     assert bandit.outcomes[1].rows.tolist() == [[0, 0.1], [0.75, 0.2]]
+    largest = cb.Bandit.from_log(LOG, **COLUMNS, max_reward=30, max_cost=0.5)
+    assert largest.outcomes[1].rows.max(axis=0).tolist() == [1, 1]
+    lossy = LOG.assign(sales=LOG.sales - 20)        # what is not divided may be below 0
+    assert cb.Bandit.from_log(lossy, **COLUMNS).reward_means == pytest.approx([-14, -5])
     plain = cb.Bandit.from_log(LOG, **COLUMNS)
     assert plain.units == (1, 1) and plain.reward_means == pytest.approx(bandit.reward_means * 40)
     assert plain.ratios == pytest.approx(bandit.ratios * 16)

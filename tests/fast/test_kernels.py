@@ -128,6 +128,9 @@ def test_a_kernel_serves_what_leaves_the_definition_as_it_is():
     assert fast.kernel_of(Mine()).cls is cb.BTS
     for name in ["rule", "learn", "prepare", "parameters", "params", "memory", "p", "told", "remember", "play"]:
         assert fast.kernel_of(type("Other", (Mine,), {name: None})()) is None, name
+    own = cb.BTS()
+    object.__setattr__(own, "learn", None)      # of the instance alone
+    assert fast.kernel_of(own) is None
     assert fast.kernel_of(cb.ChoosePolicy(cb.BGreedy.rule)) is None
     rising, any_ = (cb.IndexPolicy(cb.UCB1.rule, monotone=monotone) for monotone in (True, False))
     assert fast.kernel_of(rising) is not None and fast.kernel_of(any_) is None

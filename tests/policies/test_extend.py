@@ -282,8 +282,24 @@ def writes_memory(t, n, reward, cost, reward_sq, cost_sq, problem, params, memor
     return 0
 
 
+@cb.index
+def reads_whole_params(t, n, reward, cost, reward_sq, cost_sq, constant, params):
+    return int(params[1]) if t > 3 else 1
+
+
+def test_what_all_share_may_come_by_a_closure_too():
+    source = np.random
+
+    def rule(t, arm, p):
+        return arm.reward + source.random()
+
+    with pytest.raises(ValueError, match="what it draws from = module numpy"):
+        cb.index(rule)
+
+
 @pytest.mark.parametrize(("policy", "held"), [
     (cb.IndexPolicy(reads_params, params=(1.0,)), "3 arms and 1 params"),
+    (cb.IndexPolicy(reads_whole_params, params=(1.0,)), "3 arms and 1 params"),
     (cb.IndexPolicy(reads_params, params=(1.0,), monotone=True), "3 arms and 1 params"),
     (cb.ChoosePolicy(writes_memory, memory=lambda K: 5), "3 arms and 0 params; .* memory=")])
 def test_reading_beyond_the_end_is_no_rubbish(policy, held):

@@ -104,6 +104,9 @@ def test_scale_multiplies_the_logarithm():
     arms, products = one_arm([0.5, 0.5], [1.0, 1.0])
     policy = cb.MomentIMED(0.25)
     assert imed.index(0, 1.0, arms, False, policy.p, products) == pytest.approx(2 * log(1.5) + log(2) / 4)
+    whole, quarter = (imed.index(0, 1.0, one_arm([0, 1], [1, 1])[0], False, cb.IMED(scale).p, products)
+                      for scale in (1.0, 0.25))
+    assert whole - quarter == pytest.approx(0.75 * log(2))
 
 
 def test_ties_and_free_arms():

@@ -69,6 +69,13 @@ def everything(n_jobs=1):
     return cb.simulate(indices | choices, FAMILY, BUDGET, 3, n_jobs=n_jobs).pulls[:, :, -1].tolist()
 
 
+def test_an_annotation_may_be_a_text():
+    def texted(t, arm, p: "Two"):
+        return p.width * arm.reward
+
+    assert cb.IndexPolicy(cb.index(texted), (3.0, 0.5)).rule(1, 1, 2.0, 1.0, 4.0, 1.0, 0.0, np.array([3.0, 0.5])) == 6
+
+
 def test_names_change_nothing():
     *indices, choice, same = everything()
     assert all(pulls == indices[0] for pulls in indices) and choice == same != indices[0]

@@ -302,6 +302,66 @@ def test_where_the_run_is_over_nothing_is_asked_for():
     assert not agent.over and agent.left == 0.5
 
 
+def test_a_budget_is_spent_to_the_last_pull_whatever_the_rounding():
+    hard, soft = cb.Agent(cb.UCB1(), {"a": 0.1, "b": 0.1}, cb.HardBudget(0.3)), cb.Agent(cb.UCB1(), ["a"], cb.Budget(1))
+    for agent, pulls, paid in ((hard, 3, None), (soft, 10, 0.1)):       # 3 * 0.1 > 0.3, and 0.1 + ... + 0.1 < 1
+        for _ in range(pulls):
+            assert not agent.over
+            agent.tell(agent.ask(), 1, paid)
+        assert agent.over
+
+
+@cb.choose
+def the_first(t, spent, arms, told, p, memory, rng):
+    return 0
+
+
+def test_what_does_not_fit_beside_pulls_under_way_gives_way_to_the_best_ratio():
+    agent = cb.Agent(cb.ChoosePolicy(the_first), {"big": 1, "mid": 0.5, "small": 0.1}, cb.HardBudget(1.6))
+    for arm, reward in (("big", 1), ("mid", 0.4), ("small", 0.2)):
+        agent.attach(arm, reward)
+    assert [agent.ask().arm for _ in range(3)] == ["big", "small", "small"]
+
+
+@cb.choose
+def astray(t, spent, arms, told, p, memory, rng):
+    return -9
+
+
+def test_a_word_that_no_policy_may_say_is_refused():
+    with pytest.raises(RuntimeError, match=r"round 1: the policy returned an arm out of range \(-9\)"):
+        cb.Agent(cb.ChoosePolicy(astray), ["a", "b"], cb.Horizon(9)).ask()
+
+
+def test_a_cancelled_pull_takes_no_round_and_one_under_way_may_cost_the_most():
+    agent = cb.Agent(cb.MUCB(), ["a", "b"], cb.Horizon(2))
+    agent.cancel(agent.ask())
+    for over in (False, False, True):
+        assert agent.over is over
+        over or agent.ask()
+    anytime = cb.Agent(cb.SUAK2(), ["a", "b"], cb.AnytimeBudget(0.5, 900), max_cost=4)
+    while anytime.ask().arm is None:
+        pass
+    assert anytime.reserved == 4
+
+
+def test_what_was_paid_is_divided_by_the_largest_cost():
+    """Also the prices of pulls under way, and what arms have cost that are retired."""
+    def pulled(unit):
+        agent = cb.Agent(cb.OmegaUCB(), {"a": unit, "b": unit / 2, "c": unit / 4}, cb.HardBudget(40 * unit),
+                         max_cost=unit)
+        rng, asked = np.random.default_rng(3), []
+        for _ in range(15):
+            asked.append([agent.ask() for _ in range(3)])
+            for pull in asked[-1]:
+                agent.tell(pull, rng.random())
+        agent.retire("b")
+        return [pull.arm for pulls in asked for pull in pulls], agent._problem().budget, agent.spent / unit
+
+    arms, budget, spent = pulled(8.0)
+    assert pulled(1.0) == (arms, budget, spent) and budget == 40 - 0.5 * arms.count("b") and 0 < arms.count("b") < 45
+
+
 def test_a_known_price_need_not_be_told():
     agent = cb.Agent(cb.KUBE(), {"small": 0.25, "large": 1}, cb.HardBudget(500))
     for tell in (lambda pull: agent.tell(pull, 1), lambda pull: agent.tell(pull.id, 1, agent._prices[0])):
@@ -517,6 +577,12 @@ def test_nothing_is_lost_in_a_file(tmp_path):
     numbers = [(state["counts"].pop(), state.pop("lost")) for state in told]
     assert told[0] == told[1] and numbers == [(2, []), (again._next, [[2, again._next]])]
     assert [again.ask().arm for _ in range(9)] == [agent.ask().arm for _ in range(9)]
+    anytime = cb.Agent(cb.SUAK2(), ["a"], ANYTIME)
+    while anytime.spent < 1:
+        if (pull := anytime.ask()).arm is not None:
+            anytime.tell(pull, 1, 1)
+    anytime.save(tmp_path / "anytime")
+    assert cb.Agent.load(tmp_path / "anytime", cb.SUAK2(), ANYTIME)._state()["running"] == anytime.spent == 1
     cb.Agent(cb.KUBE(), {"dear": 2}, HARD).save(tmp_path / "agent")         # without a largest cost
     assert cb.Agent.load(tmp_path / "agent", cb.KUBE(), HARD).ask().arm == "dear"
 

@@ -53,6 +53,24 @@ def test_policies_play_a_log_as_they_play_anything(study, fast):
         assert np.array_equal(again.pulls[0], runs.pulls[runs.index("omega 1/4")])
 
 
+def test_pulls_stand_in_the_order_of_the_log_s_arms():
+    log = cb.Bandit(outcomes=[cb.Pairs([p] * 90, [1] * 90) for p in (0.1, 0.9, 0.1)])
+    runs = cb.replay({"m": cb.MUCB()}, log, cb.Budget(60), checkpoints=[1 / 60, 1])
+    assert (runs.pulls[0, :, 1].argmax(axis=1) == 1).all() and len(set(map(tuple, runs.pulls[0, :, 0].tolist()))) == 3
+    first = cb.replay({"m": cb.MUCB()}, log, cb.Budget(60), checkpoints=[1 / 60, 1], shuffle=False).pulls[0, :, 0]
+    assert (first == [1, 0, 0]).all()
+
+
+def test_rewards_below_0_are_played_pull_by_pull():
+    """A bound that rests on rewards of 0 or more would be wrong."""
+    rng = np.random.default_rng(8)
+    log = cb.Bandit(outcomes=[cb.Pairs(rng.choice([-1.0, 0.0, 1.0], 4000, p=[0.5 - p, 0.2, 0.3 + p]), np.ones(4000))
+                              for p in (0.2, 0.25)])
+    policy = {"it": cb.IndexPolicy(cb.UCB1.rule, monotone=True)}
+    fast, slow = (cb.replay(policy, log, cb.Budget(3000), 3, checkpoints=9, fast=which) for which in (True, False))
+    assert np.array_equal(fast.pulls, slow.pulls)
+
+
 def test_numbers_end_where_some_run_ran_out():
     """Those that end earn more than the truth: they are the runs that needed few rows of the best arm."""
     rng = np.random.default_rng(5)

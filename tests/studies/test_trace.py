@@ -54,6 +54,24 @@ def test_the_largest_index_is_chosen_and_means_are_those_of_what_was_paid():
     assert (late.groupby("round")["index"].max().to_numpy() == late[late["chosen"]]["index"].to_numpy()).all()
 
 
+def test_an_index_is_that_of_its_round():
+    bandit = cb.Bandit([cb.Bernoulli(p) for p in (0.2, 0.5)], [cb.Beta(2, 1)] * 2)
+    seen = cb.trace(cb.UCB1(), bandit, cb.Horizon(40)).query("round > 2")
+    by_hand = seen["mean_reward"] + np.sqrt(2 * np.log(seen["round"] - 1) / seen["pulls"])
+    assert seen["index"].to_numpy() == pytest.approx(by_hand.to_numpy(), rel=1e-12)
+
+
+def test_a_definition_is_traced_where_it_is_asked_for():
+    """Of a policy whose kernel has the same law, and not the same pulls."""
+    bandit, stop = cb.Bandit([cb.Bernoulli(p) for p in (0.5, 0.5)], [cb.Constant(1.0)] * 2), cb.Budget(60)
+    policy, found = cb.EpsilonGreedy(2, 1), []
+    for fast in (True, False):
+        seen = cb.trace(policy, bandit, stop, seed=1, rounds=60, fast=fast)
+        found.append(seen["chosen"].to_numpy().reshape(-1, 2).sum(axis=0).tolist())
+        assert found[-1] == cb.simulate({"p": policy}, bandit, stop, seed=1, fast=fast).pulls[0, 0, -1].tolist()
+    assert found[0] != found[1]
+
+
 def test_a_trace_ends_with_its_run_and_has_no_more_than_that():
     bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)])
     assert len(cb.trace(cb.MUCB(), bandit, cb.Budget(5))) == 5

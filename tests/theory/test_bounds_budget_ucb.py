@@ -250,6 +250,13 @@ def test_theorem_7_by_hand():
     assert parts.crossing == pytest.approx(1.5, rel=1e-15)
     assert parts.total == pytest.approx(parts.learning + parts.failures + parts.tail + parts.crossing)
     assert bounds.theorem_7(LINE, 100, balls=2).failures == pytest.approx(2 * parts.failures)
+    # With three arms the smallest gap decides how long learning takes, and the largest what a round costs.
+    three = cb.LinearBandit([[1, 0], [0, 1], [0.5, 0.5]], [0.6, 0.2], [0.4, 0.4], 0.1)
+    _, _, gap, _ = bounds._arms(three)
+    assert sorted(gap.round(12)) == [0, 0.5, 1]
+    growth = log(1 + 2 * 100 / 0.4 / 2)
+    eps = 0.1 * sqrt(2 * growth + 2 * log(100)) + size
+    assert bounds.theorem_7(three, 100).learning == pytest.approx(64 / (0.4**4 * 0.5**2) * eps**2 * growth)
     assert bounds.theorem_7(LINE, 100, ridge=5).learning != parts.learning
     assert bounds.theorem_7(LINE, 100, min_cost=0.2).failures == pytest.approx(2 * parts.failures)
 

@@ -117,6 +117,9 @@ def test_theorem_4_margins_by_hand():
     quality, cost, sweeps = bounds.theorem_4_margins(bounds.counterexample(), 0.1, 10**10)
     assert sweeps == pytest.approx(36e4 * L + 1) and cost == pytest.approx(1.4 * sweeps)
     assert quality == pytest.approx(36 * L / 0.31 + 0.31)
+    # Tolerated: 0.64. An arm that is cheaper than the cheapest good one is short by 0.02 only: that must be seen.
+    close = Bandit([Bernoulli(m) for m in (0.62, 0.7, 0.8)], [Constant(c) for c in (0.0, 0.5, 1.0)])
+    assert bounds.theorem_4_margins(close, 0.2, 1000).sweeps == pytest.approx(36 * log(1000) / 0.02**2 + 1)
     # The border; two cheapest arms, of which the better counts.
     assert bounds.theorem_4_margins(bounds.family(2, 0.1, 0.45, 0.05), 0.1, 100).sweeps == inf
     twins = Bandit([Bernoulli(m) for m in (0.46, 0.48, 0.5)], [Constant(c) for c in (0.0, 0.0, 1.0)])

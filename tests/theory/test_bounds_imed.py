@@ -22,6 +22,8 @@ def test_exact_divergence_by_hand():
     assert bounds.exact_divergence([-1, 1], [0.25, 0.75], 1.0) == 0.0
     # 0 instead of top = 1: E log(1 - l X) = log(3) / 2 at l = 1.
     assert bounds.exact_divergence([-2, 0], [0.5, 0.5], 1.0) == pytest.approx(log(3) / 2, rel=1e-14)
+    with pytest.raises(ValueError, match=r"^values = .*: must be at most 1\.0$"):
+        bounds.exact_divergence([-3, 2], [0.5, 0.5], 1.0)
 
 
 def random_law(rng):
@@ -106,6 +108,8 @@ def test_rates_by_hand():
     rewards = [cb.Bernoulli(0.8), cb.Bernoulli(0.3), cb.Constant(0.5)]
     known = cb.Bandit(rewards, [cb.Constant(c) for c in (0.8, 0.5, 2.0)])
     assert bounds.rates(known) == pytest.approx([0, 1 / float(divergence(0.3, 0.5)), 0])
+    double = cb.Bandit([cb.Discrete([0, 2], [1 - p, p]) for p in (0.8, 0.5)], bandit.costs)      # in half the unit
+    assert bounds.rates(double, 2.0) == pytest.approx(bounds.rates(bandit))
 
 
 def test_moments_need_no_fewer_pulls_than_the_lower_bound():

@@ -149,6 +149,7 @@ def test_draw_by_hand():
     assert bounds.draw(8, [2, 5], [1, 0], [1.5, 1], 4) == (0, [2 / 3, 1 / 3])
     assert bounds.draw(8, [2, 5], [1, 0], [1.5, 1], 4, fractional=True) == (0, [1, 0])
     assert bounds.draw(8, [2, 5], [1, 0], [1.5, 1], 1, fractional=True) == (0, [0, 1])
+    assert bounds.draw(8, [2, 2], [1, 1], [1, 1], 3) == (0, [1, 0])       # the lower position wins a tie
 
 
 # ---- exact laws -------------------------------------------------------------------------------------

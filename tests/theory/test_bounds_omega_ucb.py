@@ -213,6 +213,10 @@ def test_locked_plays_lie_below_the_measured_ones():
     assert (runs.pulls[0, :, -1, 0] <= 3).sum() >= 4
 
 
+def test_an_arm_of_ratio_2_locks_nobody_out():
+    assert bounds.bernoulli_rivals(bernoulli([1.0, 0.5, 0.75], [0.125, 0.25, 0.25])) == (0.125, [(0.75, 0.25, 3.0)])
+
+
 def test_locked_plays_where_nothing_follows():
     for bandit in (PLAIN, bernoulli([0.5, 0.5], [0.1, 0.1]), bernoulli([1.0], [0.1])):
         assert bounds.locked_plays(bandit, 10**6, 1.0) == bounds.locked_exponent(bandit, 1.0) == 0

@@ -271,6 +271,11 @@ def test_table_1_by_hand():
     assert singular > 0.2
     for work, value in expected.items():
         assert table[[name for name in table.index if name.startswith(work)]].item() == pytest.approx(value)
+    # Where c itself is smaller than what any arm is off it, the null arm's drift is the smallest.
+    rewards, costs = np.array([0.9, 0.5]), np.array([0.9, 0.3])
+    gaps = bounds.bases(rewards, costs, 0.1).gap
+    table = bounds.table_1(rewards, costs, 0.1, 1000).set_index("work").value
+    assert table.filter(like="Kumar").item() == pytest.approx(2 * log_t / (gaps[gaps > 0].min() * 0.1) ** 2)
 
 
 def test_table_1_is_infinite_where_a_gap_is_none():
