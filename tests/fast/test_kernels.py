@@ -187,6 +187,14 @@ MODULES = sorted(path.name for path in (LIBRARY / "fast").glob("*.py") if path.n
 
 
 @pytest.mark.slow
+def test_what_is_missing_elsewhere_is_no_deleted_kernel():
+    code = "import sys; sys.modules['costbandits.engine.thinning'] = None; import costbandits"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(LIBRARY.parent)})
+    assert done.returncode == 1 and "ModuleNotFoundError" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
 def test_without_a_kernel_the_definition_is_played(tmp_path):
     for deleted in MODULES:
         shutil.copytree(LIBRARY, tmp_path / deleted / "costbandits", ignore=shutil.ignore_patterns("__pycache__"))

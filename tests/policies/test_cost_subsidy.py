@@ -726,7 +726,15 @@ def test_the_number_of_slots_changes_nothing(label):
         assert all(np.array_equal(piece[-1], end[-1]) for piece, end in zip(pieces, whole, strict=True))
 
 
-@pytest.mark.parametrize("bandit", [STUDY["bandits"], POOR, random_bandit(3, 4)], ids=["study", "poor", "tied"])
+class Own(cb.Bernoulli):
+    """What a subclass draws, it draws in Python, and may run out of in the middle of a sweep."""
+
+
+OWN = cb.Bandit([Own(p) for p in (0.4, 0.5, 0.47)], [cb.Constant(c) for c in (0.2, 1.0, 0.6)])
+
+
+@pytest.mark.parametrize("bandit", [STUDY["bandits"], POOR, random_bandit(3, 4), OWN],
+                         ids=["study", "poor", "tied", "drawn in Python"])
 def test_kernels_make_the_pulls_of_the_definitions(bandit):
     """In runs of many blocks, at every checkpoint."""
     same_as = {label: getattr(fast.kernel_of(policy), "same", None) for label, policy in EVERYONE.items()}

@@ -318,6 +318,11 @@ def contested(run):
     return isinstance(run.worked_on[0], quick.Contested)
 
 
+def test_so_small_a_ridge_that_rounding_counts_leaves_all_arms_in_the_race():
+    bandit = wide(np.random.default_rng(0), "cloud", 3)
+    assert [contested(play(cb.CB(ridge=ridge), bandit, 5.0)[1]) for ridge in (1.0, 1e-9)] == [True, False]
+
+
 def settled(run):
     """The estimates of all arms after a run, those brought up to date that were not looked at."""
     own, _ = run.worked_on
