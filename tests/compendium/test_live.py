@@ -118,6 +118,11 @@ def test_a_name_in_a_picture_can_be_read():
     assert (colour, dashes, ink) == ("#c9b800", "", cb.figures.ink(colour)) and ink != colour
 
 
+def test_moment_imed_is_told_its_scale_and_the_largest_reward():
+    tuning = cb.MomentIMED(0.25).p
+    assert live.own()["policies"]["moment IMED 1/4"] == ["MomentIMED", [tuning.scale, tuning.max_reward]]
+
+
 def test_a_rule_s_sources_are_all_that_it_calls():
     texts = "".join(wasm._texts(wasm.moment_imed))
     assert all(f"def {name}(" in texts for name in ("moment_imed", "index", "least_divergence", "of_moments"))

@@ -6,7 +6,7 @@ from compendium.typography import plain, raised, typeset
 
 
 @pytest.mark.parametrize(("written", "read"), [
-    ("1.34e+03 [9.9e+02, 12.5e+05]", "1,340 [990, 1,250,000]"), ("[0, 1e-09]", "[0, 1·10⁻⁹]"), ("22%", "22 %"),
+    ("1.34e+03 [9.9e+02, 12.5e+05]", "1,340 [990, 1,250,000]"), ("[1e-09, 1e+06]", "[1·10⁻⁹, 1·10⁶]"), ("22%", "22 %"),
     ("from 3.6e+09 and 4.3e+11 rounds", "from 3.6·10⁹ and 4.3·10¹¹ rounds"), ("f5e+03x, 100 %", "f5e+03x, 100 %"),
     ("omega*-UCB at B^(1 - rho), epsilon-first", "ω*-UCB at B^(1 - ρ), ε-first"),
     ("delta_min, log(2/delta)", "δ_min, log(2/δ)"),

@@ -43,7 +43,9 @@ OWN = cb.Bandit([Coin(), cb.Bernoulli(0.5)], [cb.Bernoulli(0.5), cb.Constant(0.5
 CASES = {"coins": (COINS, cb.Budget(20)), "equal": (EQUAL, cb.Budget(30)), "free": (FREE, cb.Budget(20)),
          "below": (BELOW, cb.Budget(60)), "smooth": (SMOOTH, cb.Budget(120)), "own": (OWN, cb.Budget(170)),
          "long": (cb.Bandit(COINS.rewards[1:], COINS.costs[1:]), cb.Budget(400)), "rounds": (COINS, cb.Horizon(64)),
-         "values": (cb.Bandit([HALVES, cb.Constant(0.5)], [HALVES, HALVES]), cb.Budget(300))}
+         "values": (cb.Bandit([HALVES, cb.Constant(0.5)], [HALVES, HALVES]), cb.Budget(300)),
+         "falls": (cb.Bandit([cb.Discrete((-30.0, 1.0), (0.02, 0.98)), cb.Constant(0.25)], [cb.Constant(1.0)] * 2),
+                   cb.Budget(60))}
 
 
 def chances(value, often, K, sums, n):

@@ -274,6 +274,22 @@ def test_a_leader_learns_as_its_chance_does():
     assert learn(0.0, post, rng).until == 5
 
 
+@pytest.mark.parametrize("cap", [1.01, 1.5, 3.0])
+def test_in_a_block_whatever_is_below_the_scale_may_fail(cap):
+    """Rewards of 1.5 and 3 on a scale of 3: no 1.5 is sure to be a success."""
+    a, N = 750.0, 1000.0
+    stacks = chains.stacks_of(cb.Bandit([cb.Discrete((1.5, 3.0), (0.5, 0.5))], [cb.Constant(1.0)]))
+    post, rng, arms = np.zeros((ts.RATE + 1, 1)), np.random.default_rng(0), Arms.of(1)
+    post[ts.A], post[ts.N], post[ts.COST], post[ts.LEVEL] = a, N, 1.0, 0.71
+    ts.measure(0, -1, post)
+    post[ts.RATE] = cap * post[ts.CHANCE]
+    before = post.copy()
+    ts.leap(0, 64, Money(0.0, 0.0, 1e9), ts.Events(3.0, post, new_record(CLOCK)), arms, stacks.outcomes(), rng)
+    for _ in range(round(2 * arms.n[0] - arms.reward[0] / 1.5)):
+        learn(0.0, before, rng)
+        assert before[ts.CHANCE, 0] <= before[ts.RATE, 0] * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("cap", [1.01, 1.5, 3.0, 8.0, 20.0])
 def test_in_a_block_the_chance_stays_below_the_cap_whatever_the_order(cap):
     leapt = 0

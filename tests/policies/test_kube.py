@@ -385,6 +385,15 @@ def test_checkpoints_change_nothing(label):
         assert np.array_equal(many.spent[:, :, 19::20], few.spent)
 
 
+def test_an_arm_that_was_never_pulled_is_not_left_to_chance():
+    """Also where the budget is nearly spent from the beginning: the filling is an item of each arm."""
+    bandit = known([2.0, 1.0], cb.Bernoulli(0.5), cb.Bernoulli(0.5))
+    for fast_too in (True, False):
+        runs = cb.simulate({"KUBE": cb.KUBE()}, bandit, cb.HardBudget(3), 40, checkpoints=[0.3, 1], shuffle=False,
+                           fast=fast_too)
+        assert (runs.pulls[0] == [[1, 0], [1, 1]]).all()
+
+
 @pytest.mark.slow
 def test_a_trillion_is_spent_to_the_last_unit():
     """Costs of whole numbers: whatever the blocks, less than the smallest cost is left, and nothing is overspent."""

@@ -123,6 +123,13 @@ def test_pulls_are_above_what_is_measured_and_grow_at_the_rate(box):
     assert 0 < shares[1] < 0.26 * shares[0]
 
 
+def test_a_third_arm_changes_no_bound_of_the_others():
+    """Nor does a cheap one: the rounds in which the best arm looks bad are told from its own costs."""
+    two, three = bernoulli([0.8, 0.3], [0.4, 0.6]), bernoulli([0.8, 0.3, 0.001], [0.4, 0.6, 0.02])
+    for box in (False, True):
+        assert bounds.pulls(two, 1000, 1.0, box)[1] == bounds.pulls(three, 1000, 1.0, box)[1]
+
+
 def test_pulls_below_log_t_are_a_power():
     least, most = (bounds.pulls(PLAIN, 10**e, a=0.25)[1] for e in (40, 80))
     assert log(most / least) / log(1e40) == pytest.approx(0.75, abs=0.01)
