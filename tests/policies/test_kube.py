@@ -386,12 +386,12 @@ def test_checkpoints_change_nothing(label):
 
 
 def test_an_arm_that_was_never_pulled_is_not_left_to_chance():
-    """Also where the budget is nearly spent from the beginning: the filling is an item of each arm."""
-    bandit = known([2.0, 1.0], cb.Bernoulli(0.5), cb.Bernoulli(0.5))
+    """Also where one is too expensive from the beginning: the filling is an item of each of the others."""
+    bandit = known([2.0, 1.0, 5.0], *[cb.Bernoulli(0.5)] * 3)
     for fast_too in (True, False):
         runs = cb.simulate({"KUBE": cb.KUBE()}, bandit, cb.HardBudget(3), 40, checkpoints=[0.3, 1], shuffle=False,
                            fast=fast_too)
-        assert (runs.pulls[0] == [[1, 0], [1, 1]]).all()
+        assert (runs.pulls[0] == [[1, 0, 0], [1, 1, 0]]).all()
 
 
 @pytest.mark.slow
