@@ -73,16 +73,18 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   for (const image of phone ? document.querySelectorAll("p > a > img") : [])      // letters of 9 points: at least 6.5 px
     if (points(image, "width") > 540) image.style.minWidth = `${points(image, "width") * .8}px`;
+  const laid = selector => [...document.querySelectorAll(selector)]      // what is far off waits for its turn
+    .filter(each => each.checkVisibility?.({contentVisibilityAuto: true}) ?? true);
   const fit = () => {      // once the font is there: Chromium leaves room after a root as if its sign were the largest
-    const roots = [...document.querySelectorAll("msqrt:not([style])")].map(root => [root, root.lastElementChild]
+    const roots = laid("msqrt:not([style])").map(root => [root, root.lastElementChild]
       .map(part => part.getBoundingClientRect().right).concat(root));
     for (const [right, end, root] of roots) if (right) root.style.marginRight = `${end - right}px`;
-    const long = [...document.querySelectorAll(":is(p, li) math")].map(each => [each, each.closest("p, li")])
+    const long = laid(":is(p, li) math").map(each => [each, each.closest("p, li")])
       .filter(([each, text]) => each.getBoundingClientRect().right > text.getBoundingClientRect().right + 1);
     for (const [, text] of long) text.classList.add("wide");
   };
   document.fonts.ready.then(fit);
-  addEventListener("toggle", fit, true);
+  for (const event of ["toggle", "contentvisibilityautostatechange"]) addEventListener(event, fit, true);
   for (const side of ["primary", "secondary"]) {      // the theme listens to the first of each, in the hidden header
     const [first, ...others] = document.querySelectorAll(`.${side}-toggle`);
     for (const button of others) button.addEventListener("click", () => first.click());
@@ -92,6 +94,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const reach = () => {
     const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!place) return;
+    document.documentElement.classList.add("whole");      // a place is found only where all before it has its height
+    fit();
     const below = (place.closest("p") || place).nextElementSibling;
     for (const each of [place.closest("details"), place.querySelector(":scope > details"), below])
       if (each && each.tagName === "DETAILS") each.open = true;

@@ -366,6 +366,7 @@ def test_a_picture_is_cut_between_its_panels_and_nowhere_else(tmp_path):
 def test_a_picture_moves_on_its_page_and_is_an_image_without_javascript(visit, name, picture, width):
     page, quiet = visit(f"{name}.html", width), visit(f"{name}.html", width, java_script_enabled=False)
     place = f"[data-live={picture}]"
+    page.evaluate("document.documentElement.classList.add('whole')")      # as for a link to a place
     page.locator(place).scroll_into_view_if_needed()
     page.wait_for_selector(f"{place}.on svg")
     assert page.locator(f"{place} output").inner_text().endswith(".")
@@ -659,6 +660,20 @@ def test_paper_has_no_word_for_code_that_stays_folded(visit):
 
 
 @pytest.mark.pages
+@pytest.mark.parametrize("width", [390, 1400])
+def test_sections_out_of_sight_cost_no_time_and_a_link_reaches_its_place(visit, width):
+    page, hash = visit("notebooks/kube.html", width), "#the-bonus-should-have-the-size-of-the-noise"
+    seen = "() => [...document.querySelectorAll('section section math')].map(each => " \
+           "each.checkVisibility({contentVisibilityAuto: true})).filter(Boolean).length"
+    few = page.evaluate(seen)
+    page.evaluate(f"location.hash = '{hash}'")
+    for linked in (page, visit(f"notebooks/kube.html{hash}", width)):
+        linked.wait_for_timeout(500)
+        assert 0 <= linked.locator(f"{hash} > h2").evaluate("each => each.getBoundingClientRect().top") < 200
+    assert few < page.evaluate(seen) / 3
+
+
+@pytest.mark.pages
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_formulas_have_the_right_height_and_colour(visit, scheme):
     page = visit("notebooks/kube.html", color_scheme=scheme)
@@ -669,6 +684,7 @@ def test_formulas_have_the_right_height_and_colour(visit, scheme):
     assert 10 < small < 30 and 35 < large < 120
     gap = """each => each.map(root => root.parentElement.lastElementChild === root ? 0 : root.nextElementSibling
         .getBoundingClientRect().left - root.lastElementChild.getBoundingClientRect().right)"""
+    page.evaluate("location.hash = 'what-learning-costs-a-logarithm'")      # roots out of sight wait
     page.wait_for_selector("msqrt[style]", state="attached")
     assert max(page.locator("msqrt:visible").evaluate_all(gap)) < 6      # an operator may keep its distance
     text, back = (page.evaluate(f"getComputedStyle(document.querySelector('{what}')).{key}")
