@@ -224,9 +224,10 @@ def test_outcomes_are_divided_and_not_shifted(policy):
     assert list(pulled(1.0)) == list(pulled(4.0))
 
 
-def test_a_reward_scale_makes_no_difference():
+@pytest.mark.parametrize("scaled", [cb.KUBE, lambda scale: cb.MomentIMED(0.25, scale)], ids=["KUBE", "MomentIMED"])
+def test_a_reward_scale_makes_no_difference(scaled):
     def pulled(scale):
-        agent, rng = cb.Agent(cb.KUBE(scale), PRICES, HARD, max_reward=8, seed=2), np.random.default_rng(2)
+        agent, rng = cb.Agent(scaled(scale), PRICES, HARD, max_reward=8, seed=2), np.random.default_rng(2)
         for _ in range(80):
             pull = agent.ask()
             agent.tell(pull, 8 * rng.random())
@@ -252,7 +253,9 @@ AGENT = {"policy": cb.BTS(), "arms": ["red", "blue"], "stop": cb.Budget(9), "max
     (lambda agent: agent.attach("green", 1, 1), "arm = 'green': must be one of"),
     (lambda agent: agent.attach("red", 50, 1), "reward = 50.0: must be in"),
     (lambda agent: agent.add("red"), "is there already"), (lambda agent: agent.add("gold", price=1), "have none"),
-    (lambda agent: agent.add(None), "must be a name"), (lambda agent: agent.retire("green"), "must be one of"),
+    (lambda agent: agent.add(None), "must be a name"),
+    (lambda agent: agent.add("red "), "is there already, but for blanks at its ends"),
+    (lambda agent: agent.retire("green"), "must be one of"),
     (lambda agent: cb.Agent(**AGENT | {"policy": cb.BTS}), r"policy = .*; call the class: BTS\(\.\.\.\)"),
     (lambda agent: cb.Agent(**AGENT | {"stop": cb.Budget}), r"stop = .*: must be Budget\(total\)"),
     (lambda agent: cb.Agent(**AGENT | {"stop": cb.HardBudget(9)}), r"arms=\{name: price\}"),
@@ -413,6 +416,34 @@ def test_to_the_others_an_arm_that_was_retired_never_was(policy):
             agent.tell(pull, float(rng.random() < {"a": 0.4, "b": 0.6, "c": 0.25}[pull.arm]))
         found.append((pulled, agent.table()["index"].dropna().tolist(), set(agent.table().index[agent.table().active])))
     assert found[0] == found[1]
+
+
+def test_what_a_retired_arm_costs_late_is_told_to_the_policy(tmp_path):
+    """As to one that is loaded then, so that it does not matter whether it was."""
+    policy, stop = cb.EpsilonFirst(0.75), cb.HardBudget(40)
+    agent = cb.Agent(policy, {"big": 10, "x": 1, "y": 2}, stop)
+    late = agent.ask()
+    for reward in (1, 0):
+        agent.tell(agent.ask(), reward)
+    agent.retire("big")
+    agent.tell(agent.ask(), 1)
+    assert late.arm == "big" and agent.tell(late, 1)
+    agent.save(tmp_path / "agent")
+    pulled = [[], []]
+    for each, arms in zip((agent, cb.Agent.load(tmp_path / "agent", policy, stop)), pulled, strict=True):
+        while not each.over:
+            arms.append((pull := each.ask()).arm)
+            each.tell(pull, float(pull.arm == "x"))
+    assert pulled[0] == pulled[1] and pulled[0].count("y") > 3
+
+
+def test_what_is_loaded_is_checked_with_the_arms_in_use(tmp_path):
+    policy = cb.CSETC(0.1, exploration_pulls=20, costs="unknown")
+    agent = cb.Agent(policy, ["a", "b"], cb.Horizon(50))
+    agent.retire("a")
+    agent.add("c")
+    agent.save(tmp_path / "agent")
+    assert cb.Agent.load(tmp_path / "agent", policy, cb.Horizon(50)).ask().arm in "bc"
 
 
 def test_outcomes_from_elsewhere_count_for_the_policy_alone():

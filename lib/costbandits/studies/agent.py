@@ -64,8 +64,8 @@ class Agent:
         is never exceeded. Under an anytime budget only one pull can be under way.
     max_reward, max_cost : float
         The largest reward and cost that can occur, by which they are divided: policies are made for 0 to 1. The
-        smallest is 0. With prices costs are divided only by a `max_cost` that is given. A policy's `reward_scale` need
-        not be set; if it is, that makes no difference.
+        smallest is 0. With prices costs are divided only by a `max_cost` that is given. A policy's `reward_scale` or
+        `max_reward` need not be set; if it is, that makes no difference.
     seed : int
     clip : bool
         Whether outcomes out of range are clipped, and counted in `clipped`; else they are refused.
@@ -87,6 +87,10 @@ class Agent:
 
     def __init__(self, policy: Policy, arms: Iterable[str] | dict[str, float], stop: StopRule, max_reward: float = 1.0,
                  max_cost: float | None = None, seed: int = 0, clip: bool = False):
+        self._set_up(policy, arms, stop, max_reward, max_cost, seed, clip)
+        compile_steps(policy, self._problem())
+
+    def _set_up(self, policy, arms, stop, max_reward, max_cost, seed, clip):
         require_policy("policy", policy)
         require(isinstance(stop, StopRule) and ours(type(stop)), "stop", stop,
                 "must be Budget(total), HardBudget(total), AnytimeBudget(rate, horizon) or Horizon(rounds)")
@@ -95,7 +99,8 @@ class Agent:
         self.policy, self.stop, self.clip, self.clipped = policy, stop, flag("clip", clip), 0
         self._seed, self._max_reward = count("seed", seed, low=0), positive("max_reward", max_reward)
         self._max_cost = 1.0 if max_cost is None else positive("max_cost", max_cost)
-        self._reward_unit = self._max_reward / getattr(policy, "reward_scale", 1.0)     # such policies divide, too
+        # Some policies are made for other rewards than 0 to 1.
+        self._reward_unit = self._max_reward / getattr(policy, "reward_scale", getattr(policy, "max_reward", 1.0))
         self._priced, self._bounded = isinstance(arms, dict), max_cost is not None or stop.rate is not None
         self._lock, self._saving, self._names, self._history = threading.RLock(), threading.Lock(), [], []
         self._rounds = self._nulls = self._next = 0         # rounds asked for, those without a pull among them; next id
@@ -114,7 +119,6 @@ class Agent:
         require(policy.skips or stop.rate is None, "policy", policy,
                 "must be able to skip rounds under an anytime budget (SUAK, ..., your own by cb.choose)")
         require(self._priced or not stop.hard, "stop", stop, "needs what each arm costs: arms={name: price}")
-        compile_steps(policy, self._problem())
 
     # ---- what is known -------------------------------------------------------------------------------
 
@@ -296,6 +300,8 @@ class Agent:
             self._own[k] += cost
             self._running += cost / self._max_cost
             self._count(k, reward, cost, clipped)
+            if not self._use[k]:        # what it cost, the policy must be told otherwise
+                self._player = None
             return True
 
     def cancel(self, pull: Pull | int) -> bool:
@@ -378,6 +384,8 @@ class Agent:
                 with self._changing():
                     self._use[k] = True
             else:
+                alike = bare(arm) in map(bare, self._names)
+                require(not alike, "arm", arm, "is there already, but for blanks at its ends")
                 with self._changing():
                     self._append({arm: price})
 
@@ -486,7 +494,8 @@ class Agent:
         require(rules == digest(policy).hex(), "policy", policy, f"{path} is of another: {named}")
         require(state["stop"] == repr(stop), "stop", stop, f"{path} is of another: {state['stop']}")
         arms = dict(zip(state["arms"], state["_prices"], strict=True)) if state["priced"] else state["arms"]
-        agent = cls(policy, arms, stop, *(state[part] for part in ("max_reward", "max_cost", "seed", "clip")))
+        agent = cls.__new__(cls)
+        agent._set_up(policy, arms, stop, *(state[part] for part in ("max_reward", "max_cost", "seed", "clip")))
         agent._rounds, agent._nulls, agent._next = state["counts"]
         # Pulls that were asked for after the file was written are not in it: their numbers must not be given again.
         agent._lost = [*state.get("lost", []), [agent._next, agent._next + 1 + secrets.randbits(32)]]
@@ -495,6 +504,7 @@ class Agent:
         agent._history = [array("d", outcomes) for outcomes in state["history"]]
         for part in KEPT:
             setattr(agent, part, np.array(state[part], getattr(agent, part).dtype))
+        compile_steps(policy, agent._problem())
         return agent
 
 
