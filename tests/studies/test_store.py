@@ -260,6 +260,15 @@ def test_a_path_that_cannot_be_written(tmp_path):
     assert (tmp_path / "file").read_text() == "words" and os.listdir(tmp_path) == ["file"]
 
 
+def test_a_result_that_no_store_can_keep_is_named_and_the_store_is_not_blamed(path, monkeypatch):
+    cb.simulate(POLICIES, **{**STUDY, "replications": 2}, store=path)
+    monkeypatch.setattr("costbandits.studies.store.LARGEST", 100)
+    with pytest.raises(RuntimeError, match=r"too large, at most 1 GB can be kept .* fewer checkpoints, or reduce="):
+        cb.simulate(POLICIES, **STUDY, store=path)
+    with Store(path) as store:
+        assert len(store) > 0
+
+
 def test_a_full_disk_loses_nothing_that_was_stored(path, played, monkeypatch):
     opened = Store._open
 

@@ -75,7 +75,9 @@ def test_a_definition_is_traced_where_it_is_asked_for():
 def test_a_trace_ends_with_its_run_and_has_no_more_than_that():
     bandit = cb.Bandit([cb.Bernoulli(0.5)], [cb.Constant(1.0)])
     assert len(cb.trace(cb.MUCB(), bandit, cb.Budget(5))) == 5
-    assert len(cb.trace(cb.UCB1(), bandit, cb.HardBudget(0.5))) == 0
+    nothing, something = (cb.trace(cb.UCB1(), bandit, cb.HardBudget(total)) for total in (0.5, 5))
+    assert len(nothing) == len(nothing[nothing["chosen"]]) == 0
+    assert nothing.dtypes.drop("arm").to_dict() == something.dtypes.drop("arm").to_dict()
     for wrong, said in (({"rounds": 0}, "rounds = 0: must be a whole"), ({"rounds": 10**5}, "must be at most 10,000"),
                         ({"policy": cb.MUCB}, "call the class"), ({"bandit": 5}, "bandits = 5: must be a Bandit")):
         with pytest.raises(ValueError, match=said):

@@ -108,6 +108,8 @@ def test_rates_by_hand():
     rewards = [cb.Bernoulli(0.8), cb.Bernoulli(0.3), cb.Constant(0.5)]
     known = cb.Bandit(rewards, [cb.Constant(c) for c in (0.8, 0.5, 2.0)])
     assert bounds.rates(known) == pytest.approx([0, 1 / float(divergence(0.3, 0.5)), 0])
+    with pytest.raises(ValueError, match=r"^bandit = .*: must have expected costs above 0$"):
+        bounds.rates(cb.Bandit(bandit.rewards, [cb.Constant(0.0), cb.Bernoulli(0.5)]))
     double = cb.Bandit([cb.Discrete([0, 2], [1 - p, p]) for p in (0.8, 0.5)], bandit.costs)      # in half the unit
     assert bounds.rates(double, 2.0) == pytest.approx(bounds.rates(bandit))
 

@@ -20,6 +20,7 @@ import numpy as np
 APPLICATION = 0x636F7374    # "cost": tells our files from any other SQLite file
 FORMAT = 1
 NEARLY_FULL = 2**20       # bytes
+LARGEST = 10**9           # bytes of one result: SQLite's own limit
 
 
 class StoreError(RuntimeError):
@@ -107,6 +108,10 @@ class Store(contextlib.AbstractContextManager):
     def put(self, items: Iterable[tuple[bytes, dict[str, np.ndarray]]]) -> None:
         """File results, all or none: pairs (key, dict of arrays)."""
         packed = [(key, _pack(arrays)) for key, arrays in items]
+        size = max((len(payload) for _, payload in packed), default=0)
+        if size > LARGEST:
+            raise StoreError(f"store {self.path}: a result of {size / 1e9:.1f} GB is too large, at most 1 GB can be "
+                             "kept of each replication: ask for fewer checkpoints, or reduce=, or store=None")
         rows = [(key, payload, _checksum(key, payload)) for key, payload in packed]
         with self._clear_errors(), self._db:        # all that follows is rolled back if one of it fails
             self._db.execute("BEGIN IMMEDIATE")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST = 10_000      # rounds; the time that it takes grows with their square
+COLUMNS = {"pulls": int, "mean_reward": float, "mean_cost": float, "index": float, "spent": float, "chosen": bool,
+           "reward": float, "cost": float}
 
 
 def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandit],
@@ -70,7 +72,8 @@ def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandi
         known = _round(t, before, state, policy, game, stacks)
         parts.append({name: column[places] for name, column in known.items()})
         before = state
-    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
+    found = {name: np.concatenate([part[name] for part in parts] or [np.zeros(0, kind)])
+             for name, kind in COLUMNS.items()}
     return pd.DataFrame({"round": np.repeat(np.arange(1, len(parts) + 1), len(names)),
                          "arm": [*names] * len(parts), **found})
 

@@ -119,6 +119,7 @@ def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independen
     >>> rates(bandit).round(3)
     array([0.  , 3.15])
     """
+    require(bandit.cost_means.min() > 0, "bandit", bandit, "must have expected costs above 0")
     max_reward, best = positive("max_reward", max_reward), float(bandit.ratios.max())
     require(dependence in KINDS, "dependence", dependence, f"must be one of {KINDS}")
     known, found = all(law.variance == 0 for law in bandit.costs), np.zeros(bandit.K)
