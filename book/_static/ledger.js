@@ -10,7 +10,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const words_in_order = new Intl.Collator("en", {numeric: true});      // one for all: to make it takes longest
   for (const row of body.rows) heads.forEach((head, k) => row.cells[k].dataset.name = head.textContent);      // on a phone
   const rows = [...body.rows].map(row => ({row, data: row.dataset, words: named(row.textContent)}));
-  let state = new URLSearchParams(location.hash.slice(1));
+  const view = () => {      // what the address says, unless it is a place on this page
+    const hash = location.hash.slice(1);
+    return document.getElementById(hash) ? null : new URLSearchParams(hash);
+  };
+  let state = view() || new URLSearchParams();
   for (const key of ["paper", "verdict", "reading", "claim"]) {
     const values = [...new Set(rows.map(each => each.data[key]))];
     const select = form.appendChild(document.createElement("select"));
@@ -34,12 +38,12 @@ document.addEventListener("DOMContentLoaded", () => {
     count.textContent = `${kept.length} of ${rows.length} rows, from ${claims("the paper's").size} claims of papers and `
       + `${claims("ours").size} questions of ours`;
     for (const field of form.elements) field.value ? state.set(field.name, field.value) : state.delete(field.name);
-    history.replaceState(null, "", "#" + state);
+    if (view()) history.replaceState(null, "", "#" + state);
   }
   function sort() {
     const [column, order] = (state.get("sort") || "").split("."), at = heads.findIndex(head => head.textContent === column);
     heads.forEach((head, k) => head.ariaSort = k === at ? order : null);
-    if (at < 0) return;
+    if (at < 0) return body.append(...rows.map(({row}) => row));
     const keyed = rows.map(({row}) => ({row, number: Number(row.cells[at].dataset.number), text: row.cells[at].textContent}));
     const compare = (a, b) => a.number - b.number || words_in_order.compare(a.text, b.text);
     body.append(...keyed.sort((a, b) => (order === "ascending" ? 1 : -1) * compare(a, b)).map(each => each.row));
@@ -56,7 +60,8 @@ document.addEventListener("DOMContentLoaded", () => {
     };
   }
   addEventListener("hashchange", () => {      // another view of this page was followed
-    state = new URLSearchParams(location.hash.slice(1));
+    if (!view()) return;
+    state = view();
     for (const field of form.elements) field.value = state.get(field.name) || "";
     sort();
     show();

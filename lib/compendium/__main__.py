@@ -114,7 +114,7 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
     from .execution import Execution, as_it_is, shown
     root = Path(root).resolve()
     path = root / "notebooks" / f"{name}.ipynb"
-    notebook = preparation.read(root, name)
+    before, notebook = path.read_bytes(), preparation.read(root, name)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -128,10 +128,12 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
     quieten(notebook)
     for cell in notebook.cells if not name.startswith(AUDIT) else ():      # which has links to them
         _as_published(cell, root / "figures" / name)
-    before, after = path.read_text(encoding="utf-8"), nbformat.writes(notebook) + "\n"
-    if before != after:
+    after = nbformat.writes(notebook) + "\n"
+    if path.read_bytes() != before:
+        raise Failed(f"{name}: was edited while it was executed\n{consequence}")
+    if before != after.encode():
         publication.replace(path, after)
-    return before != after
+    return before != after.encode()
 
 
 def _as_published(cell, folder):

@@ -21,7 +21,7 @@ IDLE = {Path("lib/compendium", f"{name}.py") for name in ("inputs", "lab", "new"
                                                             "times", "typography", "wasm")}
 IDLE_FOLDERS = {Path("lib/compendium/skeleton"), Path("lib/compendium/site")}
 TEST = "test_thompson"      # the law of Thompson sampling, tested at length by `make deep`
-TESTED = ("environments", "engine", "policies", "studies")
+TESTED = ("environments", "engine", "fast", "policies", "studies")
 
 
 def code(path):
@@ -79,7 +79,8 @@ def main(folder, *chapters):
         parts = [*common, *own]
         for profile in sorted(Path("params").glob(f"*/{name}.yaml")):
             write(folder / profile.parts[1] / name, [*parts, *lines([profile])])
-    write(folder / TEST, [*lines([Path("tests/policies", f"{TEST}.py"), Path("tests/reference.py"), lock]),
+    tests = [Path("tests", name) for name in (f"policies/{TEST}.py", "reference.py", "chains.py")]
+    write(folder / TEST, [*lines([*tests, lock]),
                           *(line for line in library if line.split("/")[2] in TESTED)])
 
 

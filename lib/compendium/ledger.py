@@ -194,10 +194,12 @@ def read(path: str | os.PathLike) -> pd.DataFrame:
     """The rows of a ledger's file, texts as texts; column `cell` is "" where an older file has none.
 
     >>> import io
-    >>> read(io.StringIO("id,estimate,note\\nX1,0.8,")).values.tolist()
-    [['X1', 0.8, '', '']]
+    >>> read(io.StringIO("id,case,estimate,note\\n1,010,0.8,")).values.tolist()
+    [['1', '010', 0.8, '', '']]
     """
-    rows = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(("estimate", "low", "high"), ""))
+    kinds = dict.fromkeys(("id", "case", "reading", "claim", "place", "statistic", "verdict", "note", "cell"), str)
+    rows = pd.read_csv(path, dtype=kinds, keep_default_na=False,
+                       na_values=dict.fromkeys(("estimate", "low", "high"), ""))
     return rows if "cell" in rows else rows.assign(cell="")
 
 

@@ -305,6 +305,20 @@ def unhung(work, seconds=120):
 
 
 @pytest.mark.slow
+def test_what_is_edited_while_it_is_refreshed_stays(tmp_path):
+    folder = make_project(tmp_path)
+    path = folder / "notebooks/toy.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    edit = "file = open('toy.ipynb', 'a')\nfile.write('\\n') and file.close()"
+    notebook.cells = [notebook.cells[1], new_code_cell(edit)]
+    nbformat.write(notebook, path)
+    before = path.read_bytes()
+    with pytest.raises(command.Failed, match=r"^toy: was edited while it was executed\nThe notebook stays as it is"):
+        unhung(lambda: command.refresh(folder, "toy"))
+    assert path.read_bytes() == before + b"\n"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "where", "why"), proving(SHOWN, *SHOWN[1:3], *SHOWN[4:]))
 def test_a_notebook_that_shows_an_error_has_failed_though_its_cells_go_on(tmp_path, source, where, why):
     """Refreshing it changes no byte, and a run of it publishes nothing."""

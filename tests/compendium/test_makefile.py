@@ -276,9 +276,11 @@ def test_the_long_test_follows_files_that_are_there(tmp_path):
     subprocess.run([sys.executable, "lib/compendium/inputs.py", tmp_path, "kube"], cwd=ROOT, check=True)
     assert (tmp_path / "paper/kube").read_text().count("\nnotebooks/") == 1
     files = dict(line.split() for line in (tmp_path / "test_thompson").read_text().splitlines())
-    assert set(files) >= {"tests/policies/test_thompson.py", "tests/reference.py", "requirements.lock"} | {
+    tests = {f"tests/{name}.py" for name in ("policies/test_thompson", "reference", "chains")}
+    assert set(files) >= tests | {"requirements.lock"} | {
         f"lib/costbandits/{name}.py" for name in ("engine/stacks", "engine/stops", "environments/distributions",
-                                                  "studies/simulate", "policies/base", "policies/thompson")}
+                                                  "studies/simulate", "policies/base", "policies/thompson",
+                                                  "fast/thompson")}
     assert "none" not in files.values() and not any("analysis" in name for name in files)
 
 
@@ -289,12 +291,13 @@ ONES, ITS_AUDIT = {"quick/one", "paper/one"}, {"quick/audit/one", "paper/audit/o
 DECIDES = {"lib/costbandits/a.py": ALL, "lib/costbandits/theory/a.py": ALL, "lib/compendium/page.py": ALL,
            "lib/compendium/page.html.j2": ALL,
            **{f"lib/costbandits/{room}/b.py": ALL | {inputs.TEST} for room in (
-               "environments", "engine", "policies", "studies")},
+               "environments", "engine", "fast", "policies", "studies")},
            "requirements.lock": ALL | {inputs.TEST}, "data/a.csv": ALL, "data/a.txt": set(),
            "notebooks/one.ipynb": ONES, "claims/one.yaml": ONES | ITS_AUDIT, "claims/other.yaml": set(),
            "notebooks/audit/one.ipynb": ITS_AUDIT, "claims/audit/one.yaml": ITS_AUDIT,
            "params/paper/one.yaml": {"paper/one"}, "params/deep/two.yaml": {"deep/two"}, "README.md": set(),
            "tests/policies/test_thompson.py": {inputs.TEST}, "tests/reference.py": {inputs.TEST},
+           "tests/chains.py": {inputs.TEST},
            **{f"lib/compendium/{name}": set() for name in (
                "inputs.py", "lab.py", "new.py", "outcome.py", "paper.py", "report.py", "times.py", "typography.py",
                "wasm.py", "site/a.py", "skeleton/a.py")}}

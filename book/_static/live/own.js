@@ -47,7 +47,8 @@ live.pictures.own = ({ rewards, costs, spread, budget, policies, runs, most, loo
       play(label, { r, c, spread, budget: budget / dear }, seed).reduce((sum, n, k) => sum + n * c[k] * (best - ratios[k]) * top, 0))]));
     const mean = label => told[label].reduce((sum, lost) => sum + lost, 0) / runs, order = [...labels].sort((a, b) => mean(a) - mean(b));
     const box = { left: 120, top: 28, width: width - 150, height: 34 * labels.length }, all = Object.values(told).flat();
-    const { X } = axes(svg, box, { x: [0, Math.max(...all, 1e-6) * 1.05], xlabel: "loss of a run; bar: mean", title: `Loss of ${runs} runs each` });
+    const worst = Math.max(...all);      // 0 where all arms are as good
+    const { X } = axes(svg, box, { x: [0, worst > 1e-9 ? worst * 1.05 : 1], xlabel: "loss of a run; bar: mean", title: `Loss of ${runs} runs each` });
     labels.forEach((label, m) => {
       const y = box.top + 34 * m + 17, [colour, , ink] = looks[label];
       svg.append(make("text", { x: box.left - 8, y: y + 4, class: "end", fill: ink }, label),
