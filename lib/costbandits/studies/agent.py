@@ -300,7 +300,7 @@ class Agent:
             self._own[k] += cost
             self._running += cost / self._max_cost
             self._count(k, reward, cost, clipped)
-            if not self._use[k]:        # what it cost, the policy must be told otherwise
+            if not self._use[k]:        # a policy hears of other arms only by what is left, when it begins
                 self._player = None
             return True
 

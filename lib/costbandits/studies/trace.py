@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000      # rounds; the time that it takes grows with their square
 COLUMNS = {"pulls": int, "mean_reward": float, "mean_cost": float, "index": float, "spent": float, "chosen": bool,
-           "reward": float, "cost": float}
+           "reward": float, "cost": float}      # of a round and an arm, in this order
 
 
 def trace(policy: Policy, bandit: Bandit | Callable[[np.random.Generator], Bandit],

@@ -110,7 +110,8 @@ def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independen
     """1 / D_k at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds, by `cb.MomentIMED()`.
 
     0 for the best arm. D_k is `moment_divergence` of R - rho* C; where no cost varies, with max_reward - rho* c
-    for the top, and no pull at all where that is 0 or less. `max_reward` is no less than any reward. By `dependence`,
+    for the top, and no pull at all where that is 0 or less. `max_reward` is no less than any reward. ValueError where
+    an arm is free. By `dependence`,
     as in the policy, the variance is that of independent rewards and costs, the largest one, or the bandit's own. What
     no consistent policy can go below for outcomes 0 and 1 that are independent is `cb.bounds.kl_ucb.rates`; `cb.IMED()`
     needs that many.
