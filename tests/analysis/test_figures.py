@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from reference import proving
 
 from costbandits.analysis import figures, statistics
 
@@ -111,16 +112,21 @@ def ticks(ax):
     return any(label.get_visible() and label.get_text() for label in ax.get_xticklabels(which="both"))
 
 
+# Panels and columns -> the panels with nothing below them.
+GRIDS = {(1, 1): [0], (1, 3): [0], (3, 3): [0, 1, 2], (4, 3): [1, 2, 3], (5, 3): [2, 3, 4], (6, 3): [3, 4, 5],
+         (4, 2): [2, 3], (3, 1): [2]}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "columns", "lowest"), [(1, 3, [0]), (5, 3, [2, 3, 4]), (4, 2, [2, 3]), (3, 1, [2])])
-def test_a_grid_has_an_axis_for_each_group_and_numbers_below_each_column(runs, number, columns, lowest):
+@pytest.mark.parametrize(("number", "columns"), proving(GRIDS, (1, 1), (3, 3), (4, 3), (6, 3)))
+def test_a_grid_has_an_axis_for_each_group_and_numbers_below_each_column(runs, number, columns):
     table = statistics.table({label: values[:, -1] for label, values in runs.items()}, [("m-UCB", "mine")])
     for fig in (figures.panels(np.geomspace(0.01, 1, 8), dict.fromkeys(range(number), runs), columns),
                 figures.forest(dict.fromkeys(range(number), table), "ratio", columns)):
         assert fig.get_constrained_layout()
         fig.canvas.draw()
         assert [ax.get_title() for ax in fig.axes] == [str(title) for title in range(number)]
-        assert [place for place, ax in enumerate(fig.axes) if ticks(ax)] == lowest
+        assert [place for place, ax in enumerate(fig.axes) if ticks(ax)] == GRIDS[number, columns]
 
 
 @pytest.mark.parametrize(("groups", "columns", "message"), [

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from reference import proving
 
 from compendium import cells, ledger, project, publication
 from compendium import report as made_book
@@ -611,8 +612,9 @@ def rows():
 
 
 @pytest.mark.slow
-def test_a_changed_verdict_is_noticed(rows):
-    for number, row in rows.iloc[::25].iterrows():
+@pytest.mark.parametrize("every", proving([25, 5], 5))
+def test_a_changed_verdict_is_noticed(rows, every):
+    for number, row in rows.iloc[::every].iterrows():
         for verdict in set(ledger.VERDICTS) - {row.verdict}:
             changed = rows.loc[[number]].assign(verdict=verdict)
             faults = made_book.faults(changed, {row.id: claims_of("audit/kube")[row.id]})

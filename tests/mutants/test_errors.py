@@ -83,7 +83,7 @@ def test_a_word_of_no_error_is_refused(capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("put", "expected"), [
-    ("3 * x", "caught"), ("x + x", "MISSED"), ("2 *", "BROKEN"), ("missing.x", "BROKEN")])
+    ("3 * x", "caught"), ("x + x", "MISSED"), ("2 * y", "BROKEN"), ("2 *", "BROKEN"), ("missing.x", "BROKEN")])
 def test_what_becomes_of_an_error(tmp_path, monkeypatch, put, expected):
     """It is caught by a test that fails, not by code that cannot run; the file is as before in the end."""
     planting = tool()

@@ -216,7 +216,7 @@ LEAST = 1e-13       # a tenth of what the engine allows for rounding
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=2000, deadline=None, derandomize=True)
 @given(states, st.integers(0, 2**40), st.floats(0, 1), st.sampled_from(["t", "r", "c", "n"]))
 @example((10**9, 1.0, 1.0, 1e-9, True), 1, 0.0, "t")
 def test_the_index_moves_one_way(drawn, more, share, what):

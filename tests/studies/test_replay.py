@@ -61,13 +61,17 @@ def test_pulls_stand_in_the_order_of_the_log_s_arms():
     assert (first == [1, 0, 0]).all()
 
 
+@cb.index
+def mean_reward(t, arm, p):
+    return arm.reward / arm.n
+
+
 def test_rewards_below_0_are_played_pull_by_pull():
-    """A bound that rests on rewards of 0 or more would be wrong."""
-    rng = np.random.default_rng(8)
-    log = cb.Bandit(outcomes=[cb.Pairs(rng.choice([-1.0, 0.0, 1.0], 4000, p=[0.5 - p, 0.2, 0.3 + p]), np.ones(4000))
-                              for p in (0.2, 0.25)])
-    policy = {"it": cb.IndexPolicy(cb.UCB1.rule, monotone=True)}
-    fast, slow = (cb.replay(policy, log, cb.Budget(3000), 3, checkpoints=9, fast=which) for which in (True, False))
+    """A bound that rests on rewards of 0 or more would be wrong: one loss, and the arm that led is left."""
+    lossy = np.where(np.arange(2000) % 50 == 49, -30.0, 1.0)
+    log = cb.Bandit(outcomes=[cb.Pairs(rewards, np.ones(2000)) for rewards in (lossy, np.full(2000, 0.25))])
+    fast, slow = (cb.replay({"it": cb.IndexPolicy(mean_reward, monotone=True, regular=True)}, log, cb.Budget(900), 20,
+                            checkpoints=9, fast=which) for which in (True, False))
     assert np.array_equal(fast.pulls, slow.pulls)
 
 
