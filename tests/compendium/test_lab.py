@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,14 +30,15 @@ OTHERS = {"trusted": True, "execution": {"iopub.execute_input": "2026-01-01T00:0
           "pycharm": {"name": "#%%"}, "papermill": {"duration": 1.0}, "some_editor": [1]}
 
 
-def saved_by_lab(folder, path):
-    """Open a notebook, add what Lab and a kernel add, and save it."""
+def saved_by_lab(folder, path, edit=lambda cells: None):
+    """Open a notebook, add what Lab and a kernel add, edit its cells, and save it."""
     manager = AsyncLargeFileManager(root_dir=str(folder), pre_save_hook=HOOK)
     model = asyncio.run(manager.get(path, type="notebook", content=True))
     model["content"] = json.loads(json.dumps(model["content"]))
     model["content"]["metadata"].update(OTHER)
     for cell in model["content"]["cells"]:
         cell["metadata"] |= OTHERS
+    edit(model["content"]["cells"])
     asyncio.run(manager.save({key: model[key] for key in ("type", "format", "content")}, path))
     return (folder / path).read_bytes()
 
@@ -48,6 +50,70 @@ def test_a_committed_notebook_that_is_saved_as_it_is_keeps_every_byte(tmp_path, 
     shutil.copy(ROOT / f"notebooks/{name}.ipynb", path)
     before = path.read_bytes()
     assert saved_by_lab(tmp_path, f"notebooks/{name}.ipynb") == before
+
+
+@pytest.fixture
+def chapter(tmp_path):
+    """A folder under git with one chapter, and how to save it: with what a run leaves, and further edits."""
+    path = tmp_path / "notebooks/extend.ipynb"
+    path.parent.mkdir()
+    shutil.copy(ROOT / "notebooks/extend.ipynb", path)
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A chapter"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+
+    def ran(*edits):
+        def edit(cells):
+            for count, cell in enumerate((cell for cell in cells if cell["cell_type"] == "code"), 31):
+                cell["execution_count"], cell["outputs"] = count, [BAR]
+            for change in edits:
+                change(cells)
+        return saved_by_lab(tmp_path, "notebooks/extend.ipynb", edit)
+    ran.path = path
+    return ran
+
+
+BAR = {"output_type": "display_data", "data": {"text/plain": "9 of 9"}, "metadata": {}}
+
+
+def bars(notebook):
+    return sum(BAR["data"]["text/plain"] in str(cell.get("outputs")) for cell in json.loads(notebook)["cells"])
+
+
+def first(kind, text):
+    def change(cells):
+        next(cell for cell in cells if cell["cell_type"] == kind)["source"] += text
+    return change
+
+
+def test_a_run_of_a_chapter_leaves_its_committed_outputs_and_a_reader_s_text_is_saved(chapter):
+    before = chapter.path.read_bytes()
+    assert chapter() == before
+    edited = chapter(first("markdown", " More."))
+    assert b" More." in edited and bars(edited) == 0
+    assert b" More." in chapter() and bars(chapter()) == 0
+
+
+def test_outputs_of_code_that_was_changed_are_the_reader_s_own(chapter):
+    assert bars(chapter(first("code", "\n1 + 1"))) > 1
+
+
+def test_outputs_that_are_not_committed_yet_are_not_taken_back(chapter):
+    notebook = json.loads(chapter.path.read_bytes())
+    for cell in notebook["cells"]:
+        if cell.get("outputs"):
+            cell["outputs"] = [BAR]
+    chapter.path.write_text(json.dumps(notebook))
+    assert bars(chapter()) > 1
+
+
+@pytest.mark.parametrize("lost", [".git", "PATH"])
+def test_without_git_outputs_are_saved_as_they_are(chapter, monkeypatch, tmp_path, lost):
+    if lost == "PATH":
+        monkeypatch.setenv("PATH", "")
+    else:
+        shutil.rmtree(tmp_path / lost)
+    assert bars(chapter()) > 1
 
 
 @pytest.mark.slow
