@@ -1,3 +1,18 @@
+// What scrolls can be reached by keyboard. The theme measures all of it at once, which takes half of the time in which a
+// long page loads: here each thing is measured when it comes near.
+{
+  const everything = document.querySelectorAll.bind(document), near = new IntersectionObserver(seen => {
+    const scrolls = seen.filter(each => each.isIntersecting).map(({target: it}) =>
+      [it, it.scrollWidth > it.clientWidth || it.scrollHeight > it.clientHeight]);
+    for (const [it, does] of scrolls) it.tabIndex = does ? 0 : -1;
+  }, {rootMargin: "400px"});
+  document.querySelectorAll = selector => {
+    const found = everything(selector);
+    if (!selector.startsWith("pre, .nboutput")) return found;
+    found.forEach(each => { near.unobserve(each); near.observe(each); });      // it is told of each anew
+    return [];
+  };
+}
 // Code is folded; one switch opens all of it, and is remembered. A link into something folded opens it.
 document.addEventListener("DOMContentLoaded", () => {
   const folded = document.querySelectorAll("details.above-input, details.below-input");

@@ -677,6 +677,23 @@ def test_sections_out_of_sight_cost_no_time_and_a_link_reaches_its_place(visit, 
 
 
 @pytest.mark.pages
+@pytest.mark.parametrize("width", [390, 1400])
+def test_what_scrolls_is_reached_by_keyboard_when_it_is_near_and_is_not_measured_before(visit, width):
+    page = visit("notebooks/kube.html", width)
+    found = page.locator("pre, .cell_output > .output, .jp-RenderedHTMLCommon")
+    assert page.evaluate("() => document.querySelectorAll('[tabindex]').length") < found.count() / 2
+    page.locator(".code-switch").click()      # folded code is met when it opens
+    stops = []
+    for each in found.all():
+        each.scroll_into_view_if_needed()
+        each.evaluate("each => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
+        scrolls = "each => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight"
+        stops.append(each.evaluate("each => each.tabIndex") == 0)
+        assert stops[-1] == each.evaluate(scrolls)
+    assert any(stops) and not all(stops)
+
+
+@pytest.mark.pages
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_formulas_have_the_right_height_and_colour(visit, scheme):
     page = visit("notebooks/kube.html", color_scheme=scheme)
