@@ -10,6 +10,7 @@ import sys
 import types
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -160,6 +161,19 @@ def test_a_build_that_fails_says_why(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sphinx.cmd.build.build_main", lambda arguments: 0)
     monkeypatch.setattr(check, "faults", lambda site: ["a.html: b.html leads nowhere"])
     assert command.main(site) == 1 and capsys.readouterr().err == "costbandits: a.html: b.html leads nowhere\n"
+
+
+def test_pages_are_made_anew_with_other_code_for_pages(tmp_path, monkeypatch):
+    def version():
+        return extension.setup(MagicMock())["env_version"]
+
+    before = version()
+    shutil.copytree(Path(extension.__file__).parents[1], tmp_path / "copy")
+    monkeypatch.setattr(extension.live, "__file__", str(tmp_path / "copy/live.py"))
+    assert version() == before
+    with open(tmp_path / "copy/site/chapters.py", "a") as file:
+        file.write("# more\n")
+    assert version() != before
 
 
 def test_files_of_an_older_build_go(tmp_path):

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import zlib
 from codeop import compile_command
 from itertools import groupby
 from pathlib import Path
@@ -185,4 +186,6 @@ def setup(app):
     for transform in (Places, Terms, Punctuation):
         app.add_post_transform(transform)
     app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    sources = b"".join(path.read_bytes() for path in sorted(Path(live.__file__).parent.rglob("*.py")))
+    # With other code for pages than that of the last build, all are made anew.
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": zlib.crc32(sources)}
