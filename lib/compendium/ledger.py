@@ -28,6 +28,7 @@ KEYS = {"claim", "place", "statistic", "region", "primary"}
 OPTIONAL = {"others", "repairs", "ours", "history", "second_check"}
 CHECKS = ("counterexample", "implementation", "none")
 ROW = ["case", "reading", "estimate", "low", "high", "replications", "verdict", "deep", "note"]     # of a record
+ID = re.compile(r"[A-Za-z0-9_.-]+")     # it stands in links as it is
 DECISIVE = re.compile(r"about [\d,]+ replications would decide")    # how a note ends where nothing is decided
 
 
@@ -96,6 +97,7 @@ def load(path: str | os.PathLike) -> dict[str, Claim]:
 
 
 def _claim(id, entry):
+    require(ID.fullmatch(id), "id of a claim", id, "must be letters, digits, _, . and - only")
     require(isinstance(entry, dict) and KEYS <= set(entry) <= KEYS | OPTIONAL, f"claim {id}", entry,
             f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
     ours, history, check = entry.get("ours", False), entry.get("history") or [], entry.get("second_check")

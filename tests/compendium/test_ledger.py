@@ -1,6 +1,7 @@
 """Verdicts follow from intervals and from regions written down beforehand."""
 
 import dataclasses
+import json
 import re
 from math import inf
 from pathlib import Path
@@ -205,6 +206,13 @@ def test_unknown_claims_and_readings(claims, id, reading, message):
         ledger.Ledger(claims, "paper").judge(id, "", Interval(1, 1, 1), 1, reading)
 
 
+def test_ids_are_those_of_the_schema(tmp_path):
+    (tmp_path / "c.yaml").write_text(TEXT.replace("X2:", "2_a.B-c:"))
+    assert list(ledger.load(tmp_path / "c.yaml")) == ["X1", "2_a.B-c"]
+    schema = json.loads((ROOT / "figures/claims.schema.json").read_text())
+    assert schema["$defs"]["claim"]["properties"]["id"]["pattern"] == f"^{ledger.ID.pattern}$"
+
+
 def test_the_ends_of_a_region_are_numbers_of_yaml_1_2(tmp_path):
     (tmp_path / "c.yaml").write_text(TEXT.replace("[0.8, 1.25]", "[-.inf, 2e1]").replace("[0.0, 1.0]", "[010, 0o20]"))
     assert [claim.region for claim in ledger.load(tmp_path / "c.yaml").values()] == [(10, 16), (-np.inf, 20)]
@@ -240,6 +248,8 @@ def test_bad_claims(tmp_path, damage):
                    "[0:30, 1:30]", "[0, 1_000]", "[0, '1']")),
     (TEXT.replace("section 2", "3.10"), "place of claim X2 = 3.1: must be a text: write it in quotes"),
     (TEXT.replace("claim: they are comparable", "claim: true"), "claim of claim X2 = True: must be a text"),
+    *((TEXT.replace("X2:", f"{id}:"), r"id of a claim = .*: must be letters, digits, _, \. and - only")
+      for id in ("X 2", '"X2>"', "X/2", "é", '""', '"X2\\n"')),
     (TEXT.replace("medians", "050"), "median of claim X1 = 50: must be a text"),
     (TEXT.replace("median:", "1e1:"), "line 9, key = 10.0: must be a text: write it in quotes"),
     (TEXT + "  ours: yes\n", "ours of claim X2 = 'yes': must be true or false")])
