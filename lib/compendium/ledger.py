@@ -113,7 +113,9 @@ def _claim(id, entry):
                 and isinstance(check["where"], str) and check["where"], f"second_check of claim {id}", check,
                 f"must have a kind, one of {CHECKS}, and say where")
         check = check["kind"], check["where"]
-    return Claim(id, **{**entry, "others": others, "repairs": entry.get("repairs") or (),
+    # On one line: a line of its own could end the HTML that it stands in.
+    line = {key: " ".join(text.split()) for key, text in entry.items() if isinstance(text, str)}
+    return Claim(id, **{**entry, **line, "others": others, "repairs": entry.get("repairs") or (),
                         "history": tuple(history), "second_check": check})
 
 

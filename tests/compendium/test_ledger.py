@@ -213,6 +213,11 @@ def test_ids_are_those_of_the_schema(tmp_path):
     assert schema["$defs"]["claim"]["properties"]["id"]["pattern"] == f"^{ledger.ID.pattern}$"
 
 
+def test_a_text_of_several_lines_is_read_as_one(tmp_path):
+    (tmp_path / "c.yaml").write_text(TEXT.replace("claim: they are", "claim: |\n    they\n    ```\n    are"))
+    assert ledger.load(tmp_path / "c.yaml")["X2"].claim == "they ``` are comparable"
+
+
 def test_the_ends_of_a_region_are_numbers_of_yaml_1_2(tmp_path):
     (tmp_path / "c.yaml").write_text(TEXT.replace("[0.8, 1.25]", "[-.inf, 2e1]").replace("[0.0, 1.0]", "[010, 0o20]"))
     assert [claim.region for claim in ledger.load(tmp_path / "c.yaml").values()] == [(10, 16), (-np.inf, 20)]
