@@ -113,6 +113,14 @@ def test_the_last_value_that_is_possible_takes_what_is_left(chances):
     assert laws[0, len(chances) + last] == 1.0
 
 
+@pytest.mark.parametrize("chances", [[1.0, 2.5e-24, 8.9e-22], [0.5, 0.5, 1e-10, 1e-10], [0.5, 0.5 + 1e-10, 0.0, 1e-10]])
+def test_where_nothing_is_left_nothing_is_divided(chances):
+    """Probabilities add up to 1 but for rounding: those before the last possible value may do so already."""
+    made = Stacks(cb.Bandit([cb.Discrete(np.arange(float(len(chances))), chances)], [cb.Constant(1)]), 0, 0, [0], 1)
+    assert made.outcomes().laws[0, 0, len(chances) + 2:2 * len(chances)].tolist() == [1.0] * (len(chances) - 2)
+    assert made.pairs(0, 500)[:, 0].max() <= 1
+
+
 def test_outcomes_are_read_from_their_beginning():
     """Whatever another run has read; what is kept is shared, how far one has come is not."""
     made = Stacks(BANDIT, 0, 0, range(K), 64)

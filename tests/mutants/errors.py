@@ -290,7 +290,7 @@ ERRORS = {
         ("if joint and any(type(law) is dist.Empirical for law in laws):", "if False:",
          "engine/test_pairs.py::test_pairs_are_drawn_with_their_chances",
          "a column of few values is not counted without the other"),
-        ("if v < last else 1.0", "if left > 0 else 1.0",
+        ("if v < last and left > 0 else 1.0", "if left > 0 else 1.0",
          "engine/test_stacks.py::test_the_last_value_that_is_possible_takes_what_is_left",
          "a value of probability 0 never occurs"),
         ("(REWARD, COST)[self.trees[k, trees.STREAM + column] & 1]", "REWARD",

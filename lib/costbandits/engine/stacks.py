@@ -79,7 +79,7 @@ def _tabulate(law, found, table, V):
         table[:len(values)] = values
         last = max(v for v, chance in enumerate(chances) if chance > 0)     # takes what is left, however that rounds
         for v, chance in enumerate(chances):
-            table[V + v] = min(chance / left, 1.0) if v < last else 1.0
+            table[V + v] = min(chance / left, 1.0) if v < last and left > 0 else 1.0
             left -= chance
         return len(values)
     if type(law) is dist.Beta:
