@@ -96,7 +96,7 @@ def book(tmp_path, monkeypatch):
     filed("alpha", MORE["alpha"], "deep", "figures/deep/alpha")
     Path("figures/alpha/figure_1.svg").touch()
     Path("figures/more").mkdir()
-    told = {"figures": {"map": "A *map*.", "curves": "Two curves."}, "findings": ["**One.** (section 2.1)", "Two."]}
+    told = {"figures": {"map": "A *map*.", "curves": "2. Two curves."}, "findings": ["**One.** (section 2.1)", "Two."]}
     Path("figures/more/story.json").write_text(json.dumps(told))
     for name in told["figures"]:
         Image.new("L", (1, 1)).save(f"figures/more/{name}.png")
@@ -310,14 +310,14 @@ def test_the_gallery_shows_each_figure_with_its_data_if_there_is_any(book):
 ![A \*map\*.](figures/more/map.svg)
 
 :::{container} figure-links
-A \*map\*. [in its chapter](notebooks/more.ipynb#figure-map) · [data (CSV)](figures/more/map.csv)
+[In its chapter](notebooks/more.ipynb#figure-map) · [data (CSV)](figures/more/map.csv): A \*map\*.
 :::
 
 
-![Two curves.](figures/more/curves.svg)
+![2. Two curves.](figures/more/curves.svg)
 
 :::{container} figure-links
-Two curves. [in its chapter](notebooks/more.ipynb#figure-curves)
+[In its chapter](notebooks/more.ipynb#figure-curves): 2. Two curves.
 :::
 """
     assert told.index("results-alpha") < told.index("results-beta") < told.index("results-more")

@@ -68,6 +68,6 @@ def gallery(root):
             file = f"figures/{name}/{figure}"
             data = f" · [data (CSV)]({file}.csv)" * (Path(root) / f"{file}.csv").exists()
             parts.append(f"\n{still(root, name, figure, says, file)}\n\n"
-                         f":::{{container}} figure-links\n{plain(says)} "
-                         f"[in its chapter](notebooks/{name}.ipynb#figure-{figure}){data}\n:::\n")
+                         f":::{{container}} figure-links\n[In its chapter](notebooks/{name}.ipynb#figure-{figure})"
+                         f"{data}: {plain(says)}\n:::\n")     # a caption's beginning could begin a list, or a heading
     return "\n".join(parts)
