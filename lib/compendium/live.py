@@ -102,7 +102,7 @@ def own(runs=20):
     policies = {"moment IMED 1/4": ["MomentIMED", [0.25, 1.0]],
                 **{label: [type(each).__name__, each.parameters.tolist()] for label, each in indices.items()}}
     return {"rewards": [0.5, 0.4, 0.3], "costs": [0.4, 0.4, 0.4], "spread": 0.5, "budget": 200, "runs": runs,
-            "most": 5000, "policies": policies, "looks": looks(policies)}
+            "most": 2500, "policies": policies, "looks": looks(policies)}
 
 
 def still(lost):

@@ -397,5 +397,10 @@ def test_own(moving):
         assert page.evaluate(AT, {})["says"] == "Each mean reward must lie between 0 and the largest reward."
     page.reload()
     page.wait_for_selector(".live.on")
-    assert "at most 5,000 pulls" in page.evaluate(AT, {"budget": 5000})["says"]
+    # What a redraw plays is bounded, and each game ends: also where most pulls are free and one costs more than all.
+    for budget, cost, ends in ((999, 0.4, True), (1000, 0.4, False), (0.001, 0.0001, False), (0.2, 0.0005, True)):
+        drawn = page.evaluate(AT, {"spread": 1, "budget": budget, **dict.fromkeys(("c0", "c1", "c2"), cost)})
+        assert ("at most 2,500 pulls" in drawn["says"]) != ends and bool(drawn["told"]) == ends, (budget, cost)
+    losses = drawn["told"]["m-UCB"]
+    assert np.allclose(losses, [own_losses("m-UCB", [0.5, 0.4, 0.3], [cost] * 3, 1, budget, k) for k in range(3)])
     assert page.evaluate(AT, {"budget": 50, "c0": 0})["says"].startswith("Each mean cost must be above 0")

@@ -12,7 +12,7 @@ live.pictures.own = ({ rewards, costs, spread, budget, policies, runs, most, loo
   const play = (label, { r, c, spread, budget }, seed) => {      // pulls of each arm until the budget is spent
     const value = rules[label], sums = arms.map(() => [0, 0, 0, 0, 0]), least = Math.min(...c);
     const coming = arms.map(k => [outcomes(2000 * k + seed, r[k], spread), outcomes(2000 * k + 1000 + seed, c[k], spread)]);
-    for (let t = 1, spent = 0; spent < budget && t < 50 * most; t++) {
+    for (let t = 1, spent = 0; spent < budget; t++) {
       let index = sums => value(t, ...sums, least);
       if (policies[label][0] === "MomentIMED") {      // the least index, beside the largest ratio
         const rho = Math.max(...sums.map(([, r, c]) => c ? r / c : 0));
@@ -39,7 +39,8 @@ live.pictures.own = ({ rewards, costs, spread, budget, policies, runs, most, loo
     const { top, dear, spread, budget } = values, r = arms.map(k => values[`r${k}`] / top), c = arms.map(k => values[`c${k}`] / dear);
     const wrong = [[r.every(x => x >= 0 && x <= 1), "Each mean reward must lie between 0 and the largest reward."],
       [c.every(x => x > 0 && x <= 1), "Each mean cost must be above 0 and at most the largest cost."],
-      [budget > 0 && budget / dear / Math.min(...c) <= most, `The budget must be above 0, and pay for at most ${tidy(most)} pulls of the cheapest arm.`]]
+      [budget > 0 && (budget / dear + 1) / Math.min(...c) <= most,      // the last pull costs at most 1 more: so a game ends
+        `The budget must be above 0; with one largest cost more it may pay for at most ${tidy(most)} pulls of the cheapest arm.`]]
       .find(([right]) => !right);
     if (wrong) return { height: 20, says: wrong[1], told: null };
     const ratios = r.map((x, k) => x / c[k]), best = Math.max(...ratios), first = arms.find(k => ratios[k] === best);
