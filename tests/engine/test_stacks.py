@@ -93,6 +93,8 @@ def test_laws_that_are_counted():
 def test_what_is_told_of_all_laws(rewards, costs, counted, negative, typed):
     made = Stacks(cb.Bandit([rewards], [costs]), 0, 0, [0], 1)
     assert (made.counted, made.negative, made.typed) == (counted, negative, typed)
+    assert made.most == (np.inf if MANY in (rewards, costs) and max(MANY.values) > 1 else 1.0)
+    assert Stacks(cb.Bandit([rewards], [cb.Constant(1.1)]), 0, 0, [0], 1).most == np.inf
 
 
 def test_chances_are_those_of_what_is_left():

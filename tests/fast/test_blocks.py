@@ -17,7 +17,7 @@ from costbandits.engine.numerics import SLACK
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import Arm, Arms, Money
-from costbandits.fast.lower import lower_bound, lower_for
+from costbandits.fast.lower import lower_bound, lower_for, lower_of
 from costbandits.policies.base import Problem
 from costbandits.studies.study import FURTHEST, PATIENCE, PROBED, Study
 
@@ -176,6 +176,16 @@ def test_negative_outcomes_are_pulled_one_by_one(values):
             assert agree(mine, costs, [500.0], seed=seed) and agree(mine, costs, *never([3000]), seed=seed)
 
 
+@pytest.mark.parametrize("rule", ["UCB1", "vUCB-BV1", "UCB1, costs"])
+def test_outcomes_above_one_are_pulled_by_blocks(rule):
+    """By a bound that does not ask for outcomes of at most 1, which would be wrong here."""
+    rare, often = cb.Discrete([0, 9], [0.9, 0.1]), cb.Discrete([0.8, 1], [0.5, 0.5])
+    for seed, cost in enumerate((cb.Constant(1.0), cb.Discrete([0, 6], [0.5, 0.5]), cb.Constant(7.0))):
+        bandit = cb.Bandit([rare, often, cb.Bernoulli(0.2)], [cost] * 3)
+        assert Stacks(bandit, 0, 0, range(3), 1).most == np.inf
+        assert agree(RULES[rule], bandit, np.array([500.0, 20_000.0]), seed=seed)
+
+
 @cb.index
 def honest(t, n, reward, cost, reward_sq, cost_sq, constant, params):
     r, c, bonus, kind = reward / n, cost / n, np.sqrt(np.log(t) / n), params[0]
@@ -307,13 +317,23 @@ def histories(rng, count):
     return [np.sort(found), np.sort(found)[::-1], found, found][rng.integers(4)]
 
 
+@pytest.mark.parametrize(("most", "reward", "cost"), [(1.0, 9 / 15, 12 / 16), (math.inf, 9 / 20, 12 / 10)])
+def test_the_bound_by_hand(most, reward, cost):
+    """Ten pulls have paid 9 and cost 6; the next ten pay 5 and cost 6. If no outcome is above 1, at the worst moment
+    five of them have paid nothing, or six have cost 1 each; if one may be, it may be the last, or the first."""
+    bound, params = lower_of(cb.MUCB.rule, most), np.array([0.25])
+    found = bound(100, 10, Arm(10, 9.0, 6.0, 9.0, 6.0, 0.0), 5.0, 6.0, params)
+    assert found == pytest.approx(cb.MUCB.rule(100, 20, 20 * reward, 20 * cost, 0.0, 0.0, 0.0, params), rel=1e-15)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", proving([500, 4000], 4000))
 @pytest.mark.parametrize("rule", RULES)
-def test_no_index_falls_below_the_bound_within_a_block(rule, count):
+@pytest.mark.parametrize("most", proving([1.0, math.inf], math.inf))
+def test_no_index_falls_below_the_bound_within_a_block(rule, count, most):
     """Whatever was seen before, whatever comes, in the worst order, too: rewards at the end, costs at the beginning."""
     policy, rng, blocks = RULES[rule], np.random.default_rng(5), 0
-    lower = lower_for(policy)
+    lower = lower_for(policy, most)
     first_breach = around(breach, policy.rule, lower)
     for _ in range(count):
         n, m = int(rng.choice([1, 2, 3, 10, 29, 30, 31, 64, 200])), int(rng.choice([1, 2, 4, 7, 30, 64, 256]))

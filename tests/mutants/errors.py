@@ -13,6 +13,12 @@ ERRORS = {
          "return omega_ratio(arm.reward / (n + m), arm.cost / n, w_r, w_c)",
          "fast/test_blocks.py::test_no_index_falls_below_the_bound_within_a_block",
          "a block's costs may all come first"),
+        ("(arm.cost + costs) * N / (arm.n + costs / most)", "arm.cost * N / (arm.n + costs / most)",
+         "fast/test_blocks.py::test_no_index_falls_below_the_bound_within_a_block",
+         "a block's costs may all come first"),
+        ("arm.reward * N / (N - rewards / most)", "arm.reward * N / (N - rewards)",
+         "fast/test_blocks.py::test_the_bound_by_hand",
+         "one pull may pay all that a block pays"),
     ],
     "costbandits/fast/greedy.py": [
         ("if t == clock.candidate and rng.random() * clock.rate < own.often / (t + 1):", "if t == clock.candidate:",

@@ -4,7 +4,7 @@ The pair (reward, cost) of sample n of arm k in replication r is a function of (
 so all policies of a replication face the same luck and their difference is a paired one.
 """
 
-from math import log
+from math import inf, log
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -121,10 +121,12 @@ class Stacks:
         joint &= self.trees[:, trees.KIND] == self.trees[:, trees.KIND + 1]
         self.trees[:, trees.STREAM] = 2 * self.trees[:, trees.ARM]
         self.trees[:, trees.STREAM + 1] = 2 * self.trees[:, trees.ARM] + ~joint
-        # Positions with a law that is sampled in Python; whether all outcomes are counted; whether some are below 0.
+        # Positions with a law that is sampled in Python; whether all outcomes are counted; whether some are below 0;
+        # and what none exceeds, if that is 1.
         kinds = self.trees[:, trees.KIND:trees.STREAM]
         self.typed, self.counted = np.flatnonzero((kinds == trees.TYPED).any(axis=1)).tolist(), bool((kinds > 0).all())
         self.negative = any(law.support[0] < 0 for pair in self.laws for law in pair)
+        self.most = 1.0 if all(law.support[1] <= 1 for pair in self.laws for law in pair) else inf
         self.trees[:, trees.HOME] = np.arange(K) * LEAF
         self.trees[self.typed, trees.HOME] = (K + slots + LONGEST * np.arange(len(self.typed))) * LEAF
         self._pool = np.empty(((K + slots + LONGEST * len(self.typed)) * LEAF, 2))

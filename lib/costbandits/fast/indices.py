@@ -94,7 +94,7 @@ def try_leaf(lower, arm, m, t, money, own, arms, outcomes):
     if s < due and least > own.search.rival_bound:
         arms.n[arm] += m
         arms.reward[arm], arms.cost[arm], arms.reward_sq[arm], arms.cost_sq[arm] = r, c, rr, cc
-        own.local.share = min(own.local.share * 1.1, 1.0)
+        own.local.share = min(own.local.share * 1.1, 64.0)
         return Money(s, w, due)
     own.local.share = max(own.local.share * 0.6, 0.05)
     return money
@@ -157,6 +157,10 @@ def along(index, times, pulls, sums, constant, params, values):
         values[i] = at(times[i], n, sums[n - 1, 0], sums[n - 1, 1], sums[n - 1, 2], sums[n - 1, 3], constant, params)
 
 
+def _lower_in(run, policy):
+    return no_lower if run.stacks.negative else lower_for(policy, run.stacks.most)
+
+
 @np.errstate(all="ignore")      # without compilation NumPy warns
 def _broken(policy, run, problem, rounds):
     """A promise that breaks and a round at which it does, looked for on the outcomes of a run up to `rounds`."""
@@ -167,7 +171,7 @@ def _broken(policy, run, problem, rounds):
     def later(n):
         return np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(np.int64))
 
-    constants, lower = policy.constants(problem).tolist(), no_lower if run.stacks.negative else lower_for(policy)
+    constants, lower = policy.constants(problem).tolist(), _lower_in(run, policy)
     rule, params = ready(policy.rule, INDEX), policy.parameters
     for k in np.flatnonzero(run.state.arms.n).tolist():
         pairs = run.stacks.pairs(k, int(run.state.arms.n[k]))
@@ -195,7 +199,7 @@ def _broken(policy, run, problem, rounds):
         broken=_broken)
 def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
     """Lazily while every arm is affordable, then by full scans."""
-    lower, local = no_lower if run.stacks.negative else lower_for(policy), new_record(LOCAL)
+    lower, local = _lower_in(run, policy), new_record(LOCAL)
     pause, status = all_affordable_below(run.limits.max_cost, run.limits.ceiling), NEAR_CEILING
     if run.limits.max_cost.sum() < pause:
         local.share = 0.45

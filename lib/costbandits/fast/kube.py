@@ -165,7 +165,7 @@ def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, ind
          params: Sequence[float] = ()) -> int:
     """Only as much of the filling is worked out as the draw depends on. (Another index and its params may count.)"""
     costs, K, index = problem.cost_means.copy(), problem.K, by_sums(index)
-    lower = no_lower if run.stacks.negative else lower_of(index)
+    lower = no_lower if run.stacks.negative else lower_of(index, run.stacks.most)
     params = np.array(params if len(params) else policy.p, float)
     own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K), costs.min())
     return run.play(around(by_filling, ready(index, INDEX), ready(lower, BOUND)), own, rng,

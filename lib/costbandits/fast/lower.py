@@ -39,16 +39,17 @@ def lower_bound(index: Callable) -> Callable[[Callable], Callable]:
 
 
 @functools.lru_cache(256)
-def lower_of(index: Callable) -> Callable:
-    """A lower bound of a regular index over a block: the old rewards spread over n + m pulls, the new costs over n.
+def lower_of(index: Callable, most: float = 1.0) -> Callable:
+    """A lower bound of a regular index over a block of pulls, whatever the order of its outcomes; none exceeds `most`.
 
-    For any j < m its index after j more pulls is no less: it does not fall in the mean reward nor in t, and does not
-    rise in the mean cost nor, at the same means, in n.
+    It does not fall in the mean reward nor in t, and does not rise in the mean cost nor, at the same means, in n. Its
+    worst moment is no worse than this: all that pays nothing has come, and nothing else, so that n + m - r pulls have
+    the old rewards; and all that costs has come, and nothing else, so that n + c pulls have the old costs and c more.
     """
     def lower(t, m, arm, rewards, costs, params):
-        stretch = (arm.n + m) / arm.n
-        return index(t, arm.n + m, arm.reward, (arm.cost + costs) * stretch, arm.reward_sq, arm.cost_sq * stretch,
-                     arm.told, params)
+        N = arm.n + m
+        return index(t, N, arm.reward * N / (N - rewards / most), (arm.cost + costs) * N / (arm.n + costs / most),
+                     arm.reward_sq, arm.cost_sq, arm.told, params)
 
     return nb.njit(error_model="numpy")(lower)
 
@@ -59,13 +60,13 @@ def no_lower(t, m, arm, rewards, costs, params):
     return -inf
 
 
-def lower_for(policy: IndexRule) -> Callable:
-    """The lower bound of a policy's index over a block of pulls; `no_lower` if it has none.
+def lower_for(policy: IndexRule, most: float = 1.0) -> Callable:
+    """The lower bound of a policy's index over a block of outcomes of at most `most`; `no_lower` if it has none.
 
     >>> lower_for(cb.UCB1()) is lower_of(cb.UCB1.rule), lower_for(cb.IndexPolicy(cb.UCB1.rule)) is no_lower
     (True, True)
     """
-    return lower_of(policy.rule) if policy.regular else LOWER.get(policy.rule, no_lower)
+    return lower_of(policy.rule, most) if policy.regular else LOWER.get(policy.rule, no_lower)
 
 
 @nb.njit(inline="always", error_model="numpy")

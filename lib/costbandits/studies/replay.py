@@ -37,6 +37,7 @@ class Rows:
     def __init__(self, laws: list[tuple], rows: list[np.ndarray]):
         self.laws, self.rows = laws, rows
         self.negative = any(bool((part < 0).any()) for part in rows)
+        self.most = 1.0 if all(bool((part <= 1).all()) for part in rows) else np.inf
 
     def outcomes(self) -> Outcomes:
         """What a run reads: all rows are at hand, and to the loops their laws are the reader's own."""
