@@ -138,8 +138,8 @@ refresh: $(READY)  ## re-execute the committed notebooks in place
 	@$(COMPENDIUM) refresh
 
 new: $(READY)  ## lay out the chapter of another paper: make new PAPER=name TITLE="what it asks"
-	@$(if $(and $(PAPER),$(TITLE)),,$(error It needs a name and a title: make new PAPER=name TITLE="what it asks"))
-	@$(COMPENDIUM) new '$(subst ','\'',$(PAPER))' --title '$(subst ','\'',$(TITLE))'
+	@$(if $(and $(value PAPER),$(value TITLE)),,$(error It needs a name and a title: make new PAPER=name TITLE="what it asks"))
+	@$(COMPENDIUM) new '$(subst ','\'',$(value PAPER))' --title '$(subst ','\'',$(value TITLE))'
 
 bench: $(READY)  ## the benchmark table, what a million replications would cost, and what `make all` last cost
 	@$(PY) benchmarks/speed.py

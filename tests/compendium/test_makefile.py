@@ -107,6 +107,13 @@ def test_what_make_cannot_do_it_says_in_a_sentence(project, target, told):
     assert status == 2 and told in said and asked(project) == []
 
 
+def test_a_title_reaches_the_command_as_it_is_typed(project):
+    script(project / "py3", 'for last; do :; done; printf "%s\\n" "$last" >> log')
+    title = "Is $5, or $(shell touch ran) $\\omega$-UCB's `index` enough?"
+    assert make(project, "new", "PAPER=x", f"TITLE={title}", PY="./py3")[0] == 0
+    assert asked(project) == [title] and not (project / "ran").exists()
+
+
 def test_all_runs_each_notebook_once_and_then_nothing(project):
     assert make(project, "-j2", "all", "PY=./py")[0] == 0
     assert asked(project) == [COMPENDIUM, ONE, TWO]
