@@ -57,6 +57,17 @@ def test_two_points_are_two_points(chance, factor, top):
     assert float(bounds.moment_divergence(mean, variance, top)) == pytest.approx(of_moments(-mean, variance, top), 1e-9)
 
 
+@pytest.mark.parametrize("variance", [1e-20, 1e-7, 0.5, 30.0])
+def test_small_gaps_keep_their_digits(variance):
+    for u in np.geomspace(1e-12, 1e-6, 7).tolist():
+        found = float(bounds.moment_divergence(-u, variance, 1.0))
+        assert found == pytest.approx(of_moments(u, variance, 1.0), rel=1e-9, abs=0)
+        if variance >= 0.5:
+            assert found == pytest.approx(u * u / variance / 2, rel=1e-4, abs=0)
+        assert float(bounds.moment_divergence(-u, 0.0, 1.0)) == pytest.approx(u - u * u / 2, rel=1e-12, abs=0)
+    assert np.signbit(bounds.moment_divergence([0.0, 1.0], variance, 1.0)).tolist() == [False] * 2
+
+
 def test_coins_at_a_known_cost_have_their_own_divergence():
     r, price = 0.3, np.array([0.31, 0.5, 0.9])
     for p in price:

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from ...checks import numbers, positive, require
+from ...checks import ROUNDING, numbers, positive, require
+from ...engine.numerics import bent
 from ...environments.bandits import Bandit
-from .kl_ucb import divergence
 
 KINDS = ("independent", "any", "sample")        # of dependence of reward and cost: what their correlation is taken for
+
+_bent = np.vectorize(bent, otypes=[float])
 
 
 class TwoPoints(NamedTuple):
@@ -50,17 +52,19 @@ def moment_divergence(mean: ArrayLike, variance: ArrayLike, top: float) -> np.nd
     """The least divergence of a law with this mean and variance, none above `top`, to one with a mean of 0 or more.
 
     kl(p, q) of `two_points`; 0 where the mean is 0 or more. In the moments,
-    (w^2 log(w / top) - variance log(1 + u w / variance)) / (w^2 + variance) with u = -mean and w = top + u. Parameters
-    as in `two_points`, where the mean may be anything.
+    (w^2 log(w / top) - variance log(1 + u w / variance)) / (w^2 + variance) with u = -mean and w = top + u; both
+    logarithms are taken without their linear terms, which cancel. Parameters as in `two_points`, where the mean may be
+    anything.
 
     >>> round(float(moment_divergence(mean=-1.0, variance=2.0, top=1.0) / np.log(2)), 12)      # log(2) / 3
     0.333333333333
     """
     mean, variance, top = _moments(mean, variance, top)
-    worse = np.minimum(mean, -1e-300)
-    found = two_points(worse, variance, float(top.flat[0]))
-    # Without variance `top` has no chance, and kl(0, q) = -log(1 - q).
-    return np.where(mean < 0, divergence(found.chance, found.needed), 0.0)
+    u = np.maximum(-mean, 0.0)
+    w, some = top + u, variance > 0
+    v = np.where(some, variance, 1.0)
+    found = (w * w * np.abs(_bent(-u / w)) + v * np.abs(_bent(u * w / v))) / (w * w + v)
+    return np.where(some, found, np.log1p(u / top))         # without variance `top` has no chance: kl(0, q)
 
 
 def exact_divergence(values: ArrayLike, probabilities: ArrayLike, top: float) -> float:
