@@ -11,7 +11,7 @@ from scipy.stats import binom
 import costbandits as cb
 from costbandits.policies.imed import of_coins, of_moments
 from costbandits.theory.bounds import imed as bounds
-from costbandits.theory.bounds.kl_ucb import closest, divergence
+from costbandits.theory.bounds.kl_ucb import closest, divergence, pulls
 from costbandits.theory.bounds.kl_ucb import rates as least_rates
 
 
@@ -123,6 +123,16 @@ def test_rates_by_hand():
         bounds.rates(cb.Bandit(bandit.rewards, [cb.Constant(0.0), cb.Bernoulli(0.5)]))
     double = cb.Bandit([cb.Discrete([0, 2], [1 - p, p]) for p in (0.8, 0.5)], bandit.costs)      # in half the unit
     assert bounds.rates(double, 2.0) == pytest.approx(bounds.rates(bandit))
+
+
+@pytest.mark.filterwarnings("error")
+def test_arms_that_tie_but_for_rounding_have_no_rates():
+    costs = (0.1, 0.2, 0.3)
+    tied = cb.Bandit([cb.Bernoulli(3 * c) for c in costs], [cb.Bernoulli(c) for c in costs])
+    assert len(set(tied.ratios.tolist())) > 1
+    for rates in (bounds.rates(tied), least_rates(tied), least_rates(tied, box=True)):
+        assert rates.tolist() == [0.0] * 3
+    assert np.isinf(pulls(tied, 1000)).all()
 
 
 def test_moments_need_no_fewer_pulls_than_the_lower_bound():

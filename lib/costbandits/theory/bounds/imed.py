@@ -113,12 +113,11 @@ def rare_events(mean: ArrayLike, variance: ArrayLike, top: float) -> np.ndarray:
 def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independent") -> np.ndarray:
     """1 / D_k at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds, by `cb.MomentIMED()`.
 
-    0 for the best arm. D_k is `moment_divergence` of R - rho* C; where no cost varies, with max_reward - rho* c
-    for the top, and no pull at all where that is 0 or less. `max_reward` is no less than any reward. ValueError where
-    an arm is free. By `dependence`,
+    0 for the best arm, and for those that tie with it but for rounding. D_k is `moment_divergence` of R - rho* C; where
+    no cost varies, with max_reward - rho* c for the top, and no pull at all where that is 0 or less. By `dependence`,
     as in the policy, the variance is that of independent rewards and costs, the largest one, or the bandit's own. What
     no consistent policy can go below for outcomes 0 and 1 that are independent is `cb.bounds.kl_ucb.rates`; `cb.IMED()`
-    needs that many.
+    needs that many. ValueError where an arm is free.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)
@@ -128,7 +127,7 @@ def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independen
     max_reward, best = positive("max_reward", max_reward), float(bandit.ratios.max())
     require(dependence in KINDS, "dependence", dependence, f"must be one of {KINDS}")
     known, found = all(law.variance == 0 for law in bandit.costs), np.zeros(bandit.K)
-    for k in np.flatnonzero(bandit.ratios < best).tolist():
+    for k in np.flatnonzero(bandit.ratios < best * (1 - ROUNDING)).tolist():
         root_r, root_c = bandit.rewards[k].variance**0.5, best * bandit.costs[k].variance**0.5
         pairs = None if bandit.outcomes is None else bandit.outcomes[k]
         alike = (0.0, -1.0, np.nan_to_num(getattr(pairs, "correlation", 0.0)))[KINDS.index(dependence)]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import logit, rel_entr
 
-from ...checks import count, number, numbers, positive, require
+from ...checks import ROUNDING, count, number, numbers, positive, require
 from ...environments.bandits import Bandit
 from .omega_ucb import bernoulli_rivals, locked_out
 
@@ -169,8 +169,9 @@ def _require_independent(bandit):
 def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     """1 / I_k (or 1 / J_k) at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds.
 
-    0 for the best arm. With exploration log t KL-UCB-SC needs that many asymptotically (Theorem 7), and no consistent
-    policy fewer (Theorem 8), where reward and cost of a pull are independent; others are refused.
+    0 for the best arm, and for those that tie with it but for rounding. With exploration log t KL-UCB-SC needs that
+    many asymptotically (Theorem 7), and no consistent policy fewer (Theorem 8), where reward and cost of a pull are
+    independent; others are refused.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)
@@ -179,7 +180,8 @@ def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     _require_independent(bandit)
     best = float(bandit.ratios.max())
     means = zip(bandit.reward_means.tolist(), bandit.cost_means.tolist(), bandit.ratios.tolist(), strict=True)
-    return np.array([0.0 if ratio == best else 1 / distance(r, c, best, box).divergence for r, c, ratio in means])
+    return np.array([1 / distance(r, c, best, box).divergence if ratio < best * (1 - ROUNDING) else 0.0
+                     for r, c, ratio in means])
 
 
 def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independent: bool = True) -> np.ndarray:
@@ -204,7 +206,7 @@ def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independe
     best, spread = float(bandit.ratios[first]), 1.0 if a >= 1 else 1 + tau**(1 - a) / (1 - a)
     eps, shares = np.geomspace(1e-3, 5, 100), np.geomspace(0.95, 1e-3, 80)
     found = np.full(bandit.K, inf)
-    for k in np.flatnonzero(bandit.ratios < best).tolist():
+    for k in np.flatnonzero(bandit.ratios < best * (1 - ROUNDING)).tolist():
         for h in (best - (best - bandit.ratios[k]) * shares).tolist():
             far, slope_r, slope_c = distance(float(bandit.reward_means[k]), float(bandit.cost_means[k]), h, box)
             V = slope_r**2 + slope_c**2 if independent else (slope_r + slope_c)**2
