@@ -121,6 +121,9 @@ def test_rates_by_hand():
     assert bounds.rates(known) == pytest.approx([0, 1 / float(divergence(0.3, 0.5)), 0])
     with pytest.raises(ValueError, match=r"^bandit = .*: must have expected costs above 0$"):
         bounds.rates(cb.Bandit(bandit.rewards, [cb.Constant(0.0), cb.Bernoulli(0.5)]))
+    for rewards in ((0, 2), (-0.5, 1)):
+        with pytest.raises(ValueError, match=r"^reward of arm 1 = .*: must be in \[0, max_reward\], which is \[0, 1\]"):
+            bounds.rates(cb.Bandit([cb.Bernoulli(0.8), cb.Discrete(rewards, [0.5, 0.5])], bandit.costs))
     double = cb.Bandit([cb.Discrete([0, 2], [1 - p, p]) for p in (0.8, 0.5)], bandit.costs)      # in half the unit
     assert bounds.rates(double, 2.0) == pytest.approx(bounds.rates(bandit))
 

@@ -117,7 +117,7 @@ def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independen
     no cost varies, with max_reward - rho* c for the top, and no pull at all where that is 0 or less. By `dependence`,
     as in the policy, the variance is that of independent rewards and costs, the largest one, or the bandit's own. What
     no consistent policy can go below for outcomes 0 and 1 that are independent is `cb.bounds.kl_ucb.rates`; `cb.IMED()`
-    needs that many. ValueError where an arm is free.
+    needs that many. ValueError where an arm is free, or a reward is below 0 or above `max_reward`.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)
@@ -126,6 +126,9 @@ def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independen
     require(bandit.cost_means.min() > 0, "bandit", bandit, "must have expected costs above 0")
     max_reward, best = positive("max_reward", max_reward), float(bandit.ratios.max())
     require(dependence in KINDS, "dependence", dependence, f"must be one of {KINDS}")
+    for arm, law in enumerate(bandit.rewards):
+        require(0 <= law.support[0] and law.support[1] <= max_reward, f"reward of arm {bandit.label(arm)}", law,
+                f"must be in [0, max_reward], which is [0, {max_reward:g}]")
     known, found = all(law.variance == 0 for law in bandit.costs), np.zeros(bandit.K)
     for k in np.flatnonzero(bandit.ratios < best * (1 - ROUNDING)).tolist():
         root_r, root_c = bandit.rewards[k].variance**0.5, best * bandit.costs[k].variance**0.5
