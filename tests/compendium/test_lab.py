@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -43,11 +44,18 @@ def saved_by_lab(folder, path, edit=lambda cells: None):
     return (folder / path).read_bytes()
 
 
+def laid_out(folder, name):
+    """The path of a chapter in a folder of its own."""
+    path = folder / f"notebooks/{name}.ipynb"
+    path.parent.mkdir(parents=True)
+    for file in (f"{name}.ipynb", "chapters.txt"):
+        shutil.copy(ROOT / "notebooks" / file, folder / "notebooks" / file)
+    return path
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_committed_notebook_that_is_saved_as_it_is_keeps_every_byte(tmp_path, name):
-    path = tmp_path / f"notebooks/{name}.ipynb"
-    path.parent.mkdir(parents=True)
-    shutil.copy(ROOT / f"notebooks/{name}.ipynb", path)
+    path = laid_out(tmp_path, name)
     before = path.read_bytes()
     assert saved_by_lab(tmp_path, f"notebooks/{name}.ipynb") == before
 
@@ -55,9 +63,7 @@ def test_a_committed_notebook_that_is_saved_as_it_is_keeps_every_byte(tmp_path, 
 @pytest.fixture
 def chapter(tmp_path):
     """A folder under git with one chapter, and how to save it: with what a run leaves, and further edits."""
-    path = tmp_path / "notebooks/extend.ipynb"
-    path.parent.mkdir()
-    shutil.copy(ROOT / "notebooks/extend.ipynb", path)
+    path = laid_out(tmp_path, "extend")
     git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A chapter"]):
         subprocess.run([*git, *command], cwd=tmp_path, check=True)
@@ -107,13 +113,27 @@ def test_outputs_that_are_not_committed_yet_are_not_taken_back(chapter):
     assert bars(chapter()) > 1
 
 
-@pytest.mark.parametrize("lost", [".git", "PATH"])
+@pytest.mark.parametrize("lost", [".git", "PATH", "time"])
 def test_without_git_outputs_are_saved_as_they_are(chapter, monkeypatch, tmp_path, lost):
+    """Or where it takes too long."""
     if lost == "PATH":
         monkeypatch.setenv("PATH", "")
+    elif lost == "time":
+        (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+        (tmp_path / "git").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        monkeypatch.setattr(lab, "PATIENCE", 0.2)
     else:
         shutil.rmtree(tmp_path / lost)
     assert bars(chapter()) > 1
+
+
+def test_another_tag_or_another_folder_of_git_in_the_environment_is_no_change_of_code(chapter, monkeypatch):
+    def tagged(cells):
+        cells[-1]["metadata"]["tags"] = ["mine"]
+
+    monkeypatch.setenv("GIT_DIR", "elsewhere")
+    assert [bars(chapter(tagged)), bars(chapter(tagged))] == [0, 0]
 
 
 @pytest.mark.slow
@@ -124,9 +144,18 @@ def test_a_committed_notebook_is_a_program_to_nbconvert(name):
     compile(script, name, "exec")
 
 
-def test_a_notebook_of_the_reader_s_elsewhere_is_left_alone(tmp_path):
-    shutil.copy(ROOT / "notebooks/extend.ipynb", tmp_path / "mine.ipynb")
-    assert json.loads(saved_by_lab(tmp_path, "mine.ipynb"))["metadata"]["kernelspec"] == OTHER["kernelspec"]
+@pytest.mark.parametrize("name", ["mine", "notebooks/mine"])
+def test_a_notebook_of_the_reader_s_is_left_alone(tmp_path, name):
+    shutil.copy(laid_out(tmp_path, "extend"), tmp_path / f"{name}.ipynb")
+    assert json.loads(saved_by_lab(tmp_path, f"{name}.ipynb"))["metadata"]["kernelspec"] == OTHER["kernelspec"]
+
+
+def test_a_chapter_that_is_trusted_stays_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    laid_out(tmp_path, "extend")
+    saved_by_lab(tmp_path, "notebooks/extend.ipynb")
+    model = asyncio.run(AsyncLargeFileManager(root_dir=str(tmp_path)).get("notebooks/extend.ipynb", content=True))
+    assert all(cell["metadata"]["trusted"] for cell in model["content"]["cells"] if cell["cell_type"] == "code")
 
 
 def test_make_lab_hands_over_the_hook():
@@ -134,7 +163,7 @@ def test_make_lab_hands_over_the_hook():
 
 
 def test_cells_fold_by_their_tags_and_not_by_what_a_reader_has_opened():
-    cells = [{"metadata": {"tags": [tag], "jupyter": {"source_hidden": False}}}
+    cells = [{"cell_type": "code", "metadata": {"tags": [tag], "jupyter": {"source_hidden": False}}}
              for tag in ("hide-input", "solution", "other")]
     lab.quieten({"metadata": {}, "cells": cells})
     assert [cell["metadata"].get("jupyter") for cell in cells] == [
@@ -142,9 +171,11 @@ def test_cells_fold_by_their_tags_and_not_by_what_a_reader_has_opened():
 
 
 def test_a_slider_is_saved_without_what_only_its_kernel_can_move():
-    slider, other = ({"metadata": {"tags": tags}, "outputs": [1], "execution_count": 7}
+    slider, other = ({"cell_type": "code", "metadata": {"tags": tags}, "outputs": [1], "execution_count": 7}
                      for tags in (["skip-execution", "nbval-skip"], []))
-    lab.quieten({"metadata": {}, "cells": [slider, other]})
+    text = {"cell_type": "markdown", "metadata": {"tags": ["skip-execution"]}}
+    lab.quieten({"metadata": {}, "cells": [slider, other, text]})
+    assert text.keys() == {"cell_type", "metadata"}
     assert (slider["outputs"], slider["execution_count"]) == ([], None)
     assert (other["outputs"], other["execution_count"]) == ([1], 7)
 
