@@ -23,6 +23,15 @@ def test_by_hand():
     assert cb.regret.budgeted(runs, against="budget")[0, 0].tolist() == pytest.approx([2.4, 4.2])
 
 
+def test_the_best_plan_may_spend_what_a_run_may():
+    """A budget that is a sum of costs, as floating point adds them, is short of it by more than a few roundings."""
+    bandit = cb.Bandit([cb.Constant(0.5)], [cb.Constant(0.1)])
+    total = float(np.add.accumulate(np.full(20_000, 0.1))[-1])
+    runs = cb.simulate({"KUBE": cb.KUBE()}, bandit, cb.HardBudget(total), checkpoints=1)
+    assert total < 2000 and runs.pulls.tolist() == [[[[20_000]]]] and cb.regret.knapsack(runs).tolist() == [[[0.0]]]
+
+
+
 def test_the_best_arm_alone_has_no_regret():
     assert cb.regret.budgeted(by_hand([[25, 0], [50, 0]]))[0, 0].tolist() == [0.0, 0.0]
 

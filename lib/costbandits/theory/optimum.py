@@ -5,8 +5,8 @@ x_k >= 0: values v are expected rewards, weights w are costs. It is solved here 
 ways of Tran-Thanh et al., "Knapsack based Optimal Policies for Budget-Limited Multi-Armed Bandits", section 3.1.
 
 Rounding. Three pulls at a cost of 0.1 must fit a budget of 0.3, although their sum in floating point does not. So a
-plan is affordable here if it costs at most B (1 + SLACK): every plan that exceeds B by rounding alone is considered,
-and none that exceeds it by more is returned. Whole costs are exact below a budget of 1 / SLACK.
+plan is affordable here if a run under `HardBudget` may spend as much: every plan that exceeds B by rounding alone is
+considered, and none that exceeds it by more is returned. Whole costs are exact below a budget of 1 / SLACK.
 """
 
 from math import floor
@@ -16,11 +16,11 @@ import numpy as np
 from numba import types as T
 from numpy.typing import ArrayLike
 
-from ..checks import number, numbers, positive, require
+from ..checks import number, numbers, positive, require, rounding
 from ..engine.compilation import compiled_for
 from ..environments.hull import bridge
 
-SLACK = 2.0**-44            # relative; a few hundred roundings
+SLACK = 2.0**-44            # relative; a few hundred roundings in the search
 NODES = 100_000_000         # of the search, about half a second
 TABLE = 2**23               # budgets in the table that takes over for whole costs: 100 MB
 
@@ -156,7 +156,7 @@ def _instance(values, costs, budget):
     costs = numbers("costs", costs, allowed="must be finite numbers above 0", above=0, shape=values.shape)
     budget = number("budget", budget, 0, allowed="must be a finite number, 0 or more")
     require(budget <= costs.min() * 2.0**50, "budget", budget, "must be at most 2**50 times the smallest cost")
-    return values, costs, budget * (1 + SLACK)
+    return values, costs, budget + max(rounding(budget), SLACK * budget)    # a large budget rounds more coarsely
 
 
 def _plan(values, arms, pulls):
@@ -197,8 +197,8 @@ def _search(costs, gaps, density, limit, loss, tolerance, most, best):
     """
     counts, path = np.zeros(costs.size, np.int64), np.zeros(costs.size, np.int64)
     spent, gap = np.zeros(costs.size), np.zeros(costs.size)         # of the first `depth` arms in the bundle
-    rounding = 2 * SLACK * density * limit
-    gain = max(rounding, tolerance * density * limit)
+    noise = 2 * SLACK * density * limit
+    gain = max(noise, tolerance * density * limit)
     first, nodes, reach = costs[0], 0, density * costs[0] / 256
     while nodes < most:
         bound, depth, k = min(loss - gain, reach), 0, 1
@@ -211,7 +211,7 @@ def _search(costs, gaps, density, limit, loss, tolerance, most, best):
                 counts[k] = n
                 pulls = floor((limit - W) / first)
                 forgone = G + density * (limit - W - pulls * first)
-                if forgone < loss - rounding:
+                if forgone < loss - noise:
                     loss, bound = forgone, min(forgone - gain, reach)
                     best[:] = counts[:-1]
                     best[0] = pulls
