@@ -41,6 +41,9 @@ unexport PYTHONDEVMODE PYTHONPROFILEIMPORTTIME MATPLOTLIBRC MPLBACKEND JPY_SESSI
 export PYTHONUTF8 = 1
 export MPLCONFIGDIR = $(CURDIR)/$(BUILD)/matplotlib
 
+# To hand these on to a command, make would read them first: what is typed may have a $ in it.
+unexport PAPER TITLE
+
 # The last bit of a sum depends on the number of cores and on the widest registers in use: use the same ones everywhere.
 export OPENBLAS_NUM_THREADS = 1
 ifeq ($(shell uname -m),x86_64)
