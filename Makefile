@@ -17,6 +17,9 @@ PY = .venv/bin/python
 READY += .venv/.ready
 endif
 
+# This folder for a shell, whatever its name is.
+HERE = '$(subst ','\'',$(CURDIR))'
+
 # The library is that of this folder, also where .venv was copied along with it from another one.
 export PYTHONPATH := $(CURDIR)/lib$(if $(PYTHONPATH),:$(PYTHONPATH))
 
@@ -80,7 +83,7 @@ TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST) $(LONG),$(sort $(wildcard noteb
 
 # Before many look for the fonts, one does.
 COMPARE = mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager" && \
-  COSTBANDITS_COMMITTED= IPYTHONDIR="$(CURDIR)/$(BUILD)/ipython" \
+  COSTBANDITS_COMMITTED= IPYTHONDIR=$(HERE)/$(BUILD)/ipython \
   JUPYTER_PATH= $(PY) -m pytest $(SPREAD) --nbval --nbval-current-env
 
 test: $(READY)  ## ruff, the tests but for the longest, and the committed chapters compared with a new run
@@ -116,7 +119,7 @@ coverage: $(READY)  ## which lines of the library the tests run: refused below 9
 	NUMBA_DISABLE_JIT=1 $(MEASURED) $(SPREAD) -m "not slow" -k "$(PLAIN_QUICK)" tests/policies
 	@$(PY) -m coverage combine --quiet && $(PY) -m coverage report
 
-MEASURED = COVERAGE_FILE="$(CURDIR)/$(BUILD)/coverage/data" $(PY) -m coverage run -m pytest
+MEASURED = COVERAGE_FILE=$(HERE)/$(BUILD)/coverage/data $(PY) -m coverage run -m pytest
 # Tests that are quick without the compiler, too, and play the rules and kernels line by line.
 PLAIN = by_hand or best_base or bayes_regret or could_break or out_of_range or faults_name \
   or (optimum or knapsack) and not transcriptions
@@ -127,7 +130,7 @@ deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replicat
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
 lab: $(READY)  ## JupyterLab, with a page that says where to begin; in a container make lab OPTIONS=--allow-root
-	JUPYTER_CONFIG_PATH="$(CURDIR)/lib/compendium:$$JUPYTER_CONFIG_PATH" \
+	JUPYTER_CONFIG_PATH=$(HERE)"/lib/compendium:$$JUPYTER_CONFIG_PATH" \
 	  $(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
 	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving $(OPTIONS)
 
@@ -154,7 +157,7 @@ lock: writable  ## resolve requirements.in again into requirements.lock
 	@command -v uv >/dev/null || test -x $(BUILD)/uv/bin/uv || \
 	  { $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/python -m pip install -qq uv; }
 	cp requirements.lock requirements.lock.part
-	PATH="$(CURDIR)/$(BUILD)/uv/bin:$$PATH" uv pip compile requirements.in --universal --python-version 3.11 \
+	PATH=$(HERE)"/$(BUILD)/uv/bin:$$PATH" uv pip compile requirements.in --universal --python-version 3.11 \
 	  --fork-strategy fewest --no-strip-extras --generate-hashes --custom-compile-command "make lock" \
 	  --quiet --output-file requirements.lock.part
 	mv requirements.lock.part requirements.lock
@@ -164,14 +167,14 @@ wheel: $(READY)  ## build costbandits as a wheel, and play the README's example 
 	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel .
 	@sed -nE 's/\[.*\]//; s/^([a-z0-9][^\\]*[^\\ ]) *\\?$$/\1/p' requirements.lock > $(BUILD)/wheel/locked.txt
 	$(call ALONE,$(BUILD)/wheel/venv,-c $(BUILD)/wheel/locked.txt $(BUILD)/wheel/*.whl)
-	cd $(BUILD)/wheel && venv/bin/python -I "$(CURDIR)/tests/wheel.py"
+	cd $(BUILD)/wheel && venv/bin/python -I $(HERE)/tests/wheel.py
 
 # Numba keeps one compiled version of a file, so these keep theirs elsewhere. PYTHON has to be one that they exist for.
 # An older NumPy has other names for the features of a processor.
 lowest: writable  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
 	rm -rf $(BUILD)/lowest
 	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
-	env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR="$(CURDIR)/$(BUILD)/lowest/numba" \
+	env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR=$(HERE)/$(BUILD)/lowest/numba \
 	  $(BUILD)/lowest/bin/python -m pytest $(SPREAD) \
 	  $(patsubst %,tests/%,environments engine policies fast studies theory analysis)
 
@@ -240,7 +243,7 @@ $(UNPUBLISHED): FORCE
 writable:
 	@{ mkdir -p $(BUILD) && test -w $(BUILD) && test -w .; } 2>/dev/null || { echo "$(LOCKED)" >&2; exit 1; }
 
-LOCKED = Nothing can be written to $(CURDIR), where make puts what it makes: copy this folder to a place of your own, and \
+LOCKED = Nothing can be written to "$(HERE)", where make puts what it makes: copy this folder to a place of your own, and \
   run make there
 
 # .venv is brought in line with the lock. While that is under way a mark stands in it: killed, it is made anew.

@@ -451,6 +451,19 @@ def test_lab_passes_options_on_and_what_it_starts_is_no_notebook_s(project):
     assert said.endswith(" --allow-root --port=9, session none") and "default_url=/lab/tree" in said
 
 
+def test_the_shell_does_not_read_the_name_of_the_folder(project):
+    odd = project.rename(project.parent / "cost$HOME `touch ran` \"$(touch ran)\" it's")
+    places = "JUPYTER_CONFIG_PATH", "IPYTHONDIR", "COVERAGE_FILE", "MPLCONFIGDIR", "PYTHONPATH"
+    script(odd / "py3", "".join(f'printf "%s\\n" "${name}" >> log; ' for name in places))
+    assert [make(odd, target, PY="./py3")[0] for target in ("lab", "audits", "coverage")] == [0] * 3
+    found = {line for line in asked(odd) if line not in ("", f"{odd}/lib", f"{odd}/build/matplotlib")}
+    assert found == {f"{odd}/lib/compendium:", f"{odd}/build/ipython", f"{odd}/build/coverage/data"}
+    (odd / "build").rename(odd / "made")
+    (odd / "build").touch()
+    assert f"Nothing can be written to {odd}, where make puts" in make(odd, "lab", PY="./py3")[1]
+    assert not [*odd.rglob("ran")]
+
+
 def test_the_environment_of_a_copied_project_finds_the_library_of_the_copy(project):
     script(project / ".venv/bin/python", 'echo "$PYTHONPATH" >> log')
     (project / ".venv/.ready").touch()
