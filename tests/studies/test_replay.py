@@ -36,6 +36,16 @@ def test_each_row_is_used_at_most_once_and_a_whole_arm_is_all_of_it():
 
 
 @pytest.mark.parametrize("fast", [True, False])
+def test_a_hard_budget_may_end_with_the_last_row(fast):
+    log = cb.Bandit(outcomes=[cb.Pairs(np.arange(10) % 2, np.ones(10))])
+    for total, ended in ((10.5, 1.0), (11.0, 0.0)):
+        runs = cb.replay({"k": cb.KUBE()}, log, cb.HardBudget(total), 3, checkpoints=[0.5, 1], fast=fast)
+        assert runs.ended.tolist() == [ended]
+        assert (runs.spent[0, :, 1] == 10).all() if ended else np.isnan(runs.spent[0, :, 1]).all()
+        assert (runs.reward[0, :, 1] == 5).all() or not ended
+
+
+@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("study", ["bernoulli", "subsidy, unknown costs", "anytime"])
 def test_policies_play_a_log_as_they_play_anything(study, fast):
     """A log of all rows of a stack: what a replay pulls is there, and no policy reads on."""

@@ -108,7 +108,12 @@ class Run:
                 last = self.max_rounds if self.ends is None else self.ends[now.checkpoint]
                 self.stacks.read_on(self.outcomes, self.state.arms)
                 if (self.state.arms.n == self.outcomes.filled).any():
-                    return OUT_OF_ROWS
+                    hard = limits.rate == 0 and limits.ceiling < math.inf
+                    if not hard or now.spent + limits.max_cost.min() <= limits.ceiling:
+                        return OUT_OF_ROWS
+                    while now.checkpoint < len(self.record.due):     # no arm is affordable, with rows or without
+                        note(self.state, self.record)
+                    return DONE
                 limits, status = limits._replace(last_round=int(last), beat=PULSE.beat), RUNNING
                 while status == RUNNING:
                     if self.given_up:
