@@ -127,6 +127,14 @@ def test_a_replay_is_unbiased_and_its_interval_holds_the_truth(logs, fewest, num
     assert held >= fewest
 
 
+def test_equality_sees_resampled_logs_and_nothing_is_told_where_rows_ran_out():
+    log = cb.Bandit(outcomes=[cb.Pairs([0, 1] * 5, np.ones(10))])
+    one, other, again = (cb.replay({"m": cb.MUCB()}, log, cb.Budget(20), 2, bootstrap=n, checkpoints=[0.25, 1])
+                         for n in (2, 3, 2))
+    assert one == again and one != other
+    assert (one.unpulled[:, :, 0] == 0).all() and np.isnan(one.unpulled[:, :, 1]).all()
+
+
 def test_intervals_by_hand():
     log = log_of(600, np.random.default_rng(1))
     runs = cb.replay({**POLICY, "m": cb.MUCB()}, log, STOP, 6, bootstrap=5, checkpoints=2)

@@ -74,12 +74,20 @@ class Replayed(Runs):
     ended: np.ndarray
     resampled: dict[str, np.ndarray]
 
+    def _numbers(self):
+        return super()._numbers() | {("resampled", name): values for name, values in self.resampled.items()}
+
+    @property
+    def unpulled(self) -> np.ndarray:
+        """How many arms have never been pulled, shape (policy, replication, checkpoint); NaN where pulls are."""
+        return np.where(np.isnan(self.pulls).any(axis=-1), np.nan, super().unpulled)
+
     def interval(self, value: str = "reward", against: str | None = None, level: float = 0.95) -> np.ndarray:
         """An interval for the mean that replays of all such logs would have, shape (policy, checkpoint, 2).
 
         It needs `bootstrap`. The variance over logs is that over resampled logs, less what chance adds to the few
         replays of each; to it comes the chance in our own replications. NaN where some replay of a resampled log ran
-        out of rows.
+        out of rows, and everywhere with a single replication.
 
         Parameters
         ----------
