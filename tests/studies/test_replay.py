@@ -49,7 +49,7 @@ def test_a_hard_budget_may_end_with_the_last_row(fast):
 @pytest.mark.parametrize("study", ["bernoulli", "subsidy, unknown costs", "anytime"])
 def test_policies_play_a_log_as_they_play_anything(study, fast):
     """A log of all rows of a stack: what a replay pulls is there, and no policy reads on."""
-    policies = {label: policy for label, policy in pins.STUDIES[study][0].items() if label != "known, drawn"}
+    policies = {label: policy for label, policy in pins.STUDIES[study][0].items() if not policy.all_knowing}
     rows = np.random.default_rng(2).random((4, 700, 2)).round(3)
     rows[:, :, 0] *= np.array([[1], [0.9], [0.5], [0.2]])
     log = cb.Bandit(outcomes=[cb.Pairs(*part.T) for part in rows])
@@ -61,6 +61,14 @@ def test_policies_play_a_log_as_they_play_anything(study, fast):
     if study == "bernoulli":
         again = cb.replay({"omega 1/4": policies["omega 1/4"]}, log, stop, replications=2, checkpoints=3, fast=not fast)
         assert np.array_equal(again.pulls[0], runs.pulls[runs.index("omega 1/4")])
+
+
+@pytest.mark.parametrize("policy", [cb.KnownMeans(), cb.ControlBudget()])
+def test_a_policy_that_is_told_the_means_is_refused(policy):
+    """It would be told those of the log: the larger of twenty equal arms by luck, whose rows it then plays."""
+    log = cb.Bandit(outcomes=[cb.Pairs([0, 1], [1, 1])] * 2)
+    with pytest.raises(ValueError, match=r"policies\['o'\] = .*: is told the arms' means"):
+        cb.replay({"o": policy}, log, cb.AnytimeBudget(1.0, 2))
 
 
 def test_pulls_stand_in_the_order_of_the_log_s_arms():

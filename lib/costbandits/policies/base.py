@@ -195,6 +195,7 @@ class Policy(Plain):
     """
     support = None
     skips = False
+    all_knowing = False     # told the means, for comparison: what no replay of a log can tell
 
     def __post_init__(self):
         for part in fields(self):

@@ -484,6 +484,7 @@ class UCBSimplexSkip(_Anytime):
 
 class _KnowsMeans(_Anytime):
     """For comparison: an agent who knows all means."""
+    all_knowing = True
 
     def remember(self, problem: Problem) -> tuple:
         return np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0)

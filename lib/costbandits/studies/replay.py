@@ -120,7 +120,7 @@ def replay(policies: dict[str, Policy], log: "pd.DataFrame | Bandit", stop: Stop
     contextual-bandit-based news article recommendation algorithms"; we shuffle stacks instead of rejecting rows). A run
     that pulls the last row of an arm, and does not end there, has run out. The mean over the others would be one over
     those that needed few, which is biased; so all numbers of the policy are NaN from the first checkpoint that some run
-    did not reach.
+    did not reach. What a policy is told of mean costs, as `BudgetUCB` and a `prepare` are, comes from the log itself.
 
     Parameters
     ----------
@@ -154,6 +154,9 @@ def replay(policies: dict[str, Policy], log: "pd.DataFrame | Bandit", stop: Stop
             "must be a log, or cb.Bandit.from_log(log, ...): other bandits have no rows")
     replications = count("replications", replications, high=MOST)
     bootstrap = count("bootstrap", bootstrap, low=0, high=MOST)
+    for label, policy in policies.items():
+        require(not policy.all_knowing, f"policies[{label!r}]", policy, "is told the arms' means: those of the log are "
+                "means of the very rows that it would play, and flatter it")
     study = new_study(policies, bandit, stop, seed, checkpoints, shuffle, fast).rehearsed()
     rows = [each.rows for each in outcomes]
     arrays, ended = _played(study, rows, range(replications))
