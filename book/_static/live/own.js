@@ -40,7 +40,7 @@ live.pictures.own = ({ rewards, costs, spread, budget, policies, runs, most, loo
     const wrong = [[r.every(x => x >= 0 && x <= 1), "Each mean reward must lie between 0 and the largest reward."],
       [c.every(x => x > 0 && x <= 1), "Each mean cost must be above 0 and at most the largest cost."],
       [budget > 0 && (budget / dear + 1) / Math.min(...c) <= most,      // the last pull costs at most 1 more: so a game ends
-        `The budget must be above 0; with one largest cost more it may pay for at most ${tidy(most)} pulls of the cheapest arm.`]]
+        `The budget must be above 0, and last for at most ${tidy(most)} pulls of the cheapest arm.`]]
       .find(([right]) => !right);
     if (wrong) return { height: 20, says: wrong[1], told: null };
     const ratios = r.map((x, k) => x / c[k]), best = Math.max(...ratios), first = arms.find(k => ratios[k] === best);
