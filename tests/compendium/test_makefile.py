@@ -451,9 +451,11 @@ def test_lab_passes_options_on_and_what_it_starts_is_no_notebook_s(project):
     assert said.endswith(" --allow-root --port=9, session none") and "default_url=/lab/tree" in said
 
 
-def test_the_shell_does_not_read_the_name_of_the_folder(project):
+def test_the_shell_does_not_read_the_name_of_the_folder(project, monkeypatch):
     odd = project.rename(project.parent / "cost$HOME `touch ran` \"$(touch ran)\" it's")
     places = "JUPYTER_CONFIG_PATH", "IPYTHONDIR", "COVERAGE_FILE", "MPLCONFIGDIR", "PYTHONPATH"
+    for name in places[:3]:      # those of the make that runs the tests
+        monkeypatch.delenv(name, raising=False)
     script(odd / "py3", "".join(f'printf "%s\\n" "${name}" >> log; ' for name in places))
     assert [make(odd, target, PY="./py3")[0] for target in ("lab", "audits", "coverage")] == [0] * 3
     found = {line for line in asked(odd) if line not in ("", f"{odd}/lib", f"{odd}/build/matplotlib")}

@@ -44,7 +44,8 @@ def whole_instances(low, high, most=8):
     return st.lists(arm, min_size=1, max_size=most).map(lambda arms: tuple(zip(*arms, strict=True)))
 
 
-real_arms = st.lists(st.tuples(st.floats(0, 20), st.floats(0.5, 20)), min_size=1, max_size=6)
+rewards = st.just(0.0) | st.floats(1e-300, 20)       # of smaller ones no ratio has all digits
+real_arms = st.lists(st.tuples(rewards, st.floats(0.5, 20)), min_size=1, max_size=6)
 real_instances = real_arms.map(lambda arms: tuple(np.array(arms).T.copy()))
 
 

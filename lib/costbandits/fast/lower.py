@@ -63,7 +63,7 @@ def no_lower(t, m, arm, rewards, costs, params):
 def lower_for(policy: IndexRule, most: float = 1.0) -> Callable:
     """The lower bound of a policy's index over a block of outcomes of at most `most`; `no_lower` if it has none.
 
-    >>> lower_for(cb.UCB1()) is lower_of(cb.UCB1.rule), lower_for(cb.IndexPolicy(cb.UCB1.rule)) is no_lower
+    >>> lower_for(cb.UCB1()) is lower_of(cb.UCB1.rule, 1.0), lower_for(cb.IndexPolicy(cb.UCB1.rule)) is no_lower
     (True, True)
     """
     return lower_of(policy.rule, most) if policy.regular else LOWER.get(policy.rule, no_lower)
