@@ -31,7 +31,6 @@ def test_the_best_plan_may_spend_what_a_run_may():
     assert total < 2000 and runs.pulls.tolist() == [[[[20_000]]]] and cb.regret.knapsack(runs).tolist() == [[[0.0]]]
 
 
-
 def test_the_best_arm_alone_has_no_regret():
     assert cb.regret.budgeted(by_hand([[25, 0], [50, 0]]))[0, 0].tolist() == [0.0, 0.0]
 
