@@ -17,10 +17,8 @@ from costbandits.checks import rounding
 from costbandits.engine.driver import DONE, LAST_ROUND
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
-from costbandits.engine.state import Arm, Arms, new_record
-from costbandits.engine.thinning import CLOCK
+from costbandits.engine.state import Arm, Arms
 from costbandits.fast import kube as quick
-from costbandits.fast.search import new_search
 from costbandits.policies import kube
 from costbandits.policies.base import Problem
 
@@ -441,10 +439,9 @@ def test_density_by_hand():
 
 def fill(costs, n, reward, t, spent, budget):
     """The arms of the kernel's filling, in order, and how often each."""
-    K, arms = len(costs), Arms.of(len(costs))
+    arms = Arms.of(len(costs))
     arms.n[:], arms.reward[:] = n, reward
-    own = quick.Filled(np.array(costs), np.array([1.0]), *new_search(K), new_record(CLOCK), np.zeros(K, np.int64),
-                       np.zeros(K), 0.0)
+    own = quick.new_filling(np.array(costs), np.array([1.0]))
     kinds = quick.fill(cb.FractionalKUBE.rule, t, spent, budget, own, arms)
     return own.picks[:kinds], own.counts[:kinds]
 

@@ -42,7 +42,14 @@ class Lazy(NamedTuple):
     local: np.record
 
 
-LAZY = nb.typeof(Lazy(np.zeros(1), np.zeros(1), *new_search(1), new_record(LOCAL)))
+def new_lazy(constant: np.ndarray, params: np.ndarray) -> Lazy:
+    """What a run begins with."""
+    local = new_record(LOCAL)
+    local.share = 0.45
+    return Lazy(constant, params, *new_search(constant.size), local)
+
+
+LAZY = nb.typeof(new_lazy(np.zeros(1), np.zeros(1)))
 
 
 class Bounded(NamedTuple):
@@ -101,6 +108,15 @@ def try_leaf(lower, arm, m, t, money, own, arms, outcomes):
 
 
 @step
+def likely(value, t, own, arms, limits):
+    """For how many pulls a leader of this index, which is ahead now, is likely to stay ahead."""
+    most = own.search.rival_bound
+    lead = (1.0 if value == inf else (value - most) / abs(value)) * own.local.share * arms.n[own.search.leader]
+    m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
+    return min(m, own.search.expires - t, limits.last_round - t)
+
+
+@step
 def choose(t, money, own, arms, limits, rng):
     """The leader, for as many pulls as it is likely to stay ahead; a search where it may have been passed."""
     lazy, search, arm, m = own.lazy, own.lazy.search, t, 0
@@ -110,10 +126,7 @@ def choose(t, money, own, arms, limits, rng):
         arm = search.leader
         value = index_at(t + 1, arm, own.index, arms, lazy.constant, lazy.params)
         if t < search.expires and value > search.rival_bound:
-            lead = 1.0 if value == inf else (value - search.rival_bound) / abs(value)
-            lead *= lazy.local.share * arms.n[arm]
-            m = np.int64(min(lead, FAR)) if lead > 0.0 else 0
-            m = min(m, search.expires - t, limits.last_round - t)
+            m = likely(value, t, lazy, arms, limits)
         else:
             arm = lazy_argmax(own.index, t, lazy, arms, limits.last_round)
             arm = arm if arm >= 0 else NOT_NUMBER
@@ -199,11 +212,8 @@ def _broken(policy, run, problem, rounds):
         broken=_broken)
 def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
     """Lazily while every arm is affordable, then by full scans."""
-    lower, local = _lower_in(run, policy), new_record(LOCAL)
     pause, status = all_affordable_below(run.limits.max_cost, run.limits.ceiling), NEAR_CEILING
     if run.limits.max_cost.sum() < pause:
-        local.share = 0.45
-        own = Lazy(policy.constants(problem), policy.parameters, *new_search(problem.K), local)
-        blocks = functools.partial(by_blocks, address(policy.rule, INDEX), address(lower, BOUND))
-        status = run.play(blocks, own, pause=pause)
+        blocks = functools.partial(by_blocks, address(policy.rule, INDEX), address(_lower_in(run, policy), BOUND))
+        status = run.play(blocks, new_lazy(policy.constants(problem), policy.parameters), pause=pause)
     return policy.play(run, problem, rng) if status == NEAR_CEILING else status

@@ -9,7 +9,7 @@ import numpy as np
 from numba import types as T
 
 from ..engine.compilation import around, compiled_for, ready
-from ..engine.driver import END, FAR, MANY, MOST, Money, driven, if_counted, loop, many, pull_many, step, unless_typed
+from ..engine.driver import END, FAR, MOST, Money, driven, if_counted, loop, pull_many, step, unless_typed
 from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
 from ..engine.state import GAME, new_record
@@ -19,39 +19,41 @@ from ..policies.base import Problem
 from ..policies.kube import KUBE, EpsilonFirst, density
 from ..policies.rules import by_sums
 from . import kernel
-from .indices import all_affordable_below, known
+from .indices import LAZY, Lazy, advance, all_affordable_below, likely, new_lazy
 from .lower import BOUND, lower_of, no_lower
-from .search import lazy_argmax, new_search, pulled
-
-
-class Filled(NamedTuple):
-    """The costs, the scale of rewards, the search for the densest arm; when to draw next, and room for a filling."""
-    constant: np.ndarray
-    params: np.ndarray
-    search: np.record
-    tree: np.ndarray
-    rivals: np.ndarray
-    clock: np.record
-    picks: np.ndarray
-    counts: np.ndarray
-    least: float            # the smallest cost
-
-
-FILLED = nb.typeof(Filled(np.zeros(1), np.zeros(1), *new_search(1), new_record(CLOCK), np.zeros(1, np.int64),
-                          np.zeros(1), 0.0))
+from .search import lazy_argmax, pulled
 
 
 class Filling(NamedTuple):
-    """A density, its lower bound over a block of pulls, and what they are searched and drawn by."""
+    """The costs, the smallest of them, and the scale of rewards; when to draw next, and room for a filling."""
+    costs: np.ndarray
+    least: float
+    params: np.ndarray
+    clock: np.record
+    picks: np.ndarray
+    counts: np.ndarray
+
+
+def new_filling(costs: np.ndarray, params: np.ndarray) -> Filling:
+    """What a run begins with."""
+    return Filling(costs, costs.min(), params, new_record(CLOCK), np.zeros(costs.size, np.int64), np.zeros(costs.size))
+
+
+FILLING = nb.typeof(new_filling(np.ones(1), np.ones(1)))
+
+
+class Filled(NamedTuple):
+    """A density, its lower bound over a block of pulls, what they are searched by (`indices`), and the filling."""
     index: Callable
     lower: Callable
-    filled: Filled
+    lazy: Lazy
+    filling: Filling
 
 
 @nb.njit(error_model="numpy")
 def fill(index, t, spent, ceiling, own, arms):
     """Density-ordered greedy filling of what is left of the budget: `picks` in order, how often each; how many arms."""
-    costs, picks, counts = own.constant, own.picks, own.counts
+    costs, picks, counts = own.costs, own.picks, own.counts
     rest, kinds, arm = ceiling - spent, 0, 0
     while arm >= 0:
         arm, best = -1, -inf
@@ -88,7 +90,7 @@ def shares(left, cost, least):
 def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
     """An item of the filling, given that round t + 1 is a candidate: the leader's, unless the candidate is accepted."""
     clock, counts, arm = own.clock, own.counts, own.clock.arm
-    u, (often, others) = rng.random() * clock.rate, shares(ceiling - spent, own.constant[arm], own.least)
+    u, (often, others) = rng.random() * clock.rate, shares(ceiling - spent, own.costs[arm], own.least)
     if u * (often + others) < others:
         kinds = fill(index, t, spent, ceiling, own, arms)
         at = u * counts[:kinds].sum()
@@ -97,32 +99,17 @@ def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
     return arm
 
 
-@nb.njit(error_model="numpy")
-def safe_pulls(lower, t, arm, value, own, arms):
-    """For how many pulls the leader is sure to stay above its rivals, whatever it pays; 1 if few or not known.
-
-    After m pulls its density is at least n / (n + m) of what it is now. Twice the pulls that follow are tried first.
-    """
-    now, most = known(arm, own, arms), own.search.rival_bound
-    m = np.int64(min(2.0 * now.n * (value - most) / most, FAR)) if most > 0.0 else np.int64(FAR)
-    for _ in range(2):
-        if m >= MANY and lower(t + 1, m, now, 0.0, m * now.told, own.params) > most:
-            return m
-        m >>= 1
-    return 1
-
-
 @step
 def choose(t, money, own, arms, limits, rng):
-    """The leader, for as long as it is sure to be ahead and no candidate comes; else one item of the filling."""
-    mine, costs, ceiling, last = own.filled, own.filled.constant, limits.ceiling, limits.last_round
-    search, clock = mine.search, mine.clock
+    """The leader, until it may be passed or a candidate comes; then one item of the filling."""
+    lazy, mine, ceiling, last = own.lazy, own.filling, limits.ceiling, limits.last_round
+    search, clock, costs = lazy.search, mine.clock, mine.costs
     arm, m, spent = search.leader, 1, money.spent
     if spent < limits.pause:
-        value = index_at(t + 1, arm, own.index, arms, costs, mine.params)
+        value = index_at(t + 1, arm, own.index, arms, costs, lazy.params)
         ahead = t < search.expires and value > search.rival_bound
         if not ahead:
-            arm = lazy_argmax(own.index, t, mine, arms, last)
+            arm = lazy_argmax(own.index, t, lazy, arms, last)
         if arms.n[arm] > 0:
             if arm != clock.arm or t >= clock.until:
                 often, others = shares(ceiling - spent, costs[arm], mine.least)
@@ -132,8 +119,7 @@ def choose(t, money, own, arms, limits, rng):
             if t == clock.candidate:
                 arm = item_of_candidate(own.index, t, spent, ceiling, mine, arms, rng)
             elif ahead:
-                m = safe_pulls(own.lower, t, arm, value, mine, arms)
-                m = min(m, search.expires - t, clock.candidate - t, last - t)
+                m = min(likely(value, t, lazy, arms, limits), clock.candidate - t)
     else:
         kinds, picks, counts = fill(own.index, t, spent, ceiling, mine, arms), mine.picks, mine.counts
         arm = picks[0] if kinds > 0 else END
@@ -145,31 +131,31 @@ def choose(t, money, own, arms, limits, rng):
 @step
 def after(arm, m, t, own, arms, outcomes, rng):
     """The search hears of a rival's pull."""
-    if arm != own.filled.search.leader:
-        pulled(arm, own.filled)
+    if arm != own.lazy.search.leader:
+        pulled(arm, own.lazy)
 
 
-@compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), FILLED, T.npy_rng, GAME))
-def by_filling(index, lower, own, rng, game):
+@compiled_for(T.int64(T.FunctionType(INDEX), T.FunctionType(BOUND), LAZY, FILLING, T.npy_rng, GAME))
+def by_filling(index, lower, lazy, own, rng, game):
     """The loop for KUBE with any density and its lower bound over a block, compiled into it: a third faster.
 
     The densest arm fills the budget but for a rest, with room for at most rest / c_min others: nearly always the draw
     falls on the densest arm, whatever they are. The rounds in which it may not are found by thinning; in between it is
     pulled many times at once where it stays ahead. Then it has one item less in each round, and the rest stays.
     """
-    return driven(choose, many, after, if_counted, Filling(index, lower, own), rng, game)
+    return driven(choose, advance, after, if_counted, Filled(index, lower, lazy, own), rng, game)
 
 
 @kernel(KUBE, same="law")
 def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, index: Callable = density,
          params: Sequence[float] = ()) -> int:
     """Only as much of the filling is worked out as the draw depends on. (Another index and its params may count.)"""
-    costs, K, index = problem.cost_means.copy(), problem.K, by_sums(index)
+    costs, index = problem.cost_means.copy(), by_sums(index)
     lower = no_lower if run.stacks.negative else lower_of(index, run.stacks.most)
     params = np.array(params if len(params) else policy.p, float)
-    own = Filled(costs, params, *new_search(K), new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K), costs.min())
-    return run.play(around(by_filling, ready(index, INDEX), ready(lower, BOUND)), own, rng,
-                    pause=all_affordable_below(run.limits.max_cost, run.limits.ceiling))
+    loop = around(by_filling, ready(index, INDEX), ready(lower, BOUND))
+    pause = all_affordable_below(run.limits.max_cost, run.limits.ceiling)
+    return run.play(loop, new_lazy(costs, params), new_filling(costs, params), rng, pause=pause)
 
 
 @nb.njit(error_model="numpy")
