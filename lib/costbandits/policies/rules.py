@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 from numba.core import errors
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.typed_passes import NopythonTypeInference
 
 from ..checks import ours, require
 from ..engine import fingerprint
@@ -232,8 +234,10 @@ def _check_writes(function, kinds, arguments):
     """Refuse a rule that writes to what other runs and policies are given, too: their results would depend on it."""
     own = {"memory", "params", "p"} if getattr(function, "tally", False) else {"memory"}
     shared = (kind if name in own else _read_only(kind) for name, kind in zip(arguments, kinds, strict=True))
+    # Whether it writes can be told from types, but for two methods, whose own code is typed when machine code is made.
+    compiler = {} if {"sort", "itemset"} & {*function.__code__.co_names} else {"pipeline_class": _Typing}
     try:
-        nb.njit(error_model="numpy")(function).compile(tuple(shared))
+        nb.njit(error_model="numpy", **compiler)(function).compile(tuple(shared))
     except (errors.NumbaError, AttributeError) as error:
         # At `params *= 2` Numba fails in itself, by an AttributeError. Whatever else readonly arrays don't go with,
         # such as a helper with a signature, is no matter: it has been compiled without.
@@ -242,6 +246,16 @@ def _check_writes(function, kinds, arguments):
             source = f", in `{linecache.getline(place.filename, place.line).strip()}`" if place else ""
             raise ValueError(f"rule {function.__name__}{source}: must not write to its arrays, which other runs are "
                              "given, too; what a choice remembers belongs in memory") from None
+
+
+class _Typing(CompilerBase):
+    """Numba's compiler as far as the types: then it raises a NumbaError, for there is no machine code to return."""
+
+    def define_pipelines(self):
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        last = [each for each, _ in manager.passes].index(NopythonTypeInference)
+        manager.passes, self.state.cr = manager.passes[:last + 1], None
+        return [manager]
 
 
 def _read_only(kind):
