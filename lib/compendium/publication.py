@@ -98,6 +98,8 @@ def complete(folder):
         (folder / JOURNAL).unlink()
         return True
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not (folder / JOURNAL).exists():    # another run has finished it
+            return True
         raise Unfinished(f"{error.strerror}: {error.filename}. Some files of {folder} are new, some are old, each is "
                          "whole; the next run completes the publication") from error
 

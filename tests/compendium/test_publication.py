@@ -184,6 +184,27 @@ def test_killed_while_completing_it_completes_the_next_time(house):
     assert_published(folder, NEW)
 
 
+@pytest.mark.parametrize("at", range(4))
+def test_another_run_may_complete_it_first(house, monkeypatch, at):
+    """Before any of the renames, and before the journal goes."""
+    folder, replace, count = house / "figures", os.replace, itertools.count()
+    with monkeypatch.context() as patch:
+        patch.setattr(publication, "complete", lambda folder: None)
+        publish_new(house)
+    waiting = sorted(path.name for path in folder.glob("*.part"))
+
+    def after_another(*names):
+        if next(count) == at:
+            patch.setattr(os, "replace", replace)
+            publication.complete(folder)
+        replace(*names)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", after_another)
+        assert publication.complete(folder) and len(waiting) > 1
+    assert_published(folder, NEW)
+
+
 @pytest.mark.parametrize("function", ["os.fsync", "os.replace", "publication.open"])
 def test_no_space_at_any_call_overwrites_nothing_or_is_completed_later(house, monkeypatch, function):
     folder, outcomes = house / "figures", set()
