@@ -21,6 +21,7 @@ from .terminal import minutes
 TABLE = Path("benchmarks", "REBUILD.md")
 ELSE = "everything else"
 SECOND = 1.0        # between two looks at the processes
+LEAST = 0.02        # of a chapter's CPU: studies with less have one line together
 CHAPTER = re.compile(r"^\| \*\*([\w/]+)\*\* \| \| ([\d,]+) \| (\d+):(\d\d) \|$", re.M)
 MACHINE = re.compile(r"([\d.]+) ms.*?(\d+) cores", re.S)
 
@@ -68,7 +69,10 @@ def table(folder: Path, names: list[str]) -> str:
         studies = Counter(told["cpu"])
         whole, waited = whole + studies.total(), waited + told["seconds"]
         lines.append(f"| **{name}** | | {studies.total():,.0f} | {minutes(told['seconds'])} |")
-        lines += [f"| | {what} | {spent:,.0f} | |" for what, spent in studies.most_common() if spent >= 1]
+        large = {what: spent for what, spent in studies.most_common() if spent >= LEAST * studies.total()}
+        rest = studies.total() - sum(large.values())
+        lines += [f"| | {what} | {spent:,.0f} | |" for what, spent in large.items()]
+        lines += [f"| | all smaller ones | {rest:,.0f} | |"] * (rest >= 0.5)
     return "\n".join([*lines, f"| all | | {whole:,.0f} | {minutes(waited)} |"]) + "\n"
 
 

@@ -34,7 +34,7 @@ def test_what_processes_spend_is_kept_by_what_they_do(monkeypatch):
 
 def test_the_table_tells_what_the_next_run_will_take(tmp_path, monkeypatch):
     times.write(tmp_path, "one", ONE["seconds"], ONE["cpu"])
-    times.write(tmp_path, "two", 30, {"x": 30.0})
+    times.write(tmp_path, "two", 30, {"x": 29.0, "y": 0.5, "z": 0.5})
     monkeypatch.setattr(times, "loop", lambda: 10.0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     (tmp_path / "benchmarks").mkdir()
@@ -42,7 +42,7 @@ def test_the_table_tells_what_the_next_run_will_take(tmp_path, monkeypatch):
     assert "10.0 ms, with 2 cores" in text and times.ELSE not in text
     assert [line for line in text.splitlines() if line.startswith("| ")][1:] == [
         "| **one** | | 150 | 1:40 |", "| | a study | 120 | |", "| | another | 30 | |",
-        "| **two** | | 30 | 0:30 |", "| | x | 30 | |", "| all | | 180 | 2:10 |"]
+        "| **two** | | 30 | 0:30 |", "| | x | 29 | |", "| | all smaller ones | 1 | |", "| all | | 180 | 2:10 |"]
     assert times.ahead(tmp_path, ["one"]) == 100 and times.ahead(tmp_path, ["one", "two"]) == 130
     # Of the 150 seconds of CPU, 100 were spent on both cores at once, and 50 on one alone.
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
