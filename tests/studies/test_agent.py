@@ -380,6 +380,18 @@ def test_clipped_outcomes_are_counted():
     assert agent.clipped == 2 and agent.table()[["reward", "cost"]].max().tolist() == [40, 0]
 
 
+@pytest.mark.parametrize("policy", [cb.OmegaUCB(), cb.BTS()], ids=repr)
+def test_the_budget_pays_what_was_told_also_if_the_policy_is_told_less(policy, tmp_path):
+    agent = cb.Agent(policy, ["red", "blue"], cb.Budget(500), max_cost=3, clip=True)
+    agent.tell(agent.ask(), 1, 75)
+    agent.attach("red", 1, 9)
+    agent.save(tmp_path / "agent")
+    for same in (agent, cb.Agent.load(tmp_path / "agent", policy, cb.Budget(500))):
+        assert (same.clipped, same.spent, same.left, same.table().cost.max()) == (2, 75, 425, 3)
+        known = same._problem()     # of which the policy knows two costs of 3
+        assert known.budget * 3 - 2 * 3 == pytest.approx(425)
+
+
 @pytest.mark.parametrize("policy", [cb.OmegaUCB(), cb.BTS(), cb.EpsilonGreedy(5, 0.25)], ids=repr)
 def test_arms_come_and_go(policy):
     agent, rng, pulled = cb.Agent(policy, ["a", "b"], cb.Horizon(900)), np.random.default_rng(0), []
@@ -503,7 +515,7 @@ def test_threads_lose_nothing():
     (lambda text: "", {}, "is not the file"), (lambda text: "\udcff", {}, "is not the file"),
     (lambda text: '{"a": 1}', {}, "is not the file"), (lambda text: "[]", {}, "is not the file"),
     (lambda text: text.replace("2.5", "2.6"), {}, "its checksum is wrong"),
-    (lambda text: text.replace('"version": "1', '"version": "2'), {}, "is of version"),
+    (lambda text: text.replace('"version": 2', '"version": 3'), {}, "is of version"),
     (str, {"policy": cb.BTS(naive=True)}, r"policy = .* is of another: BTS\(naive=False\)"),
     (str, {"policy": cb.BTS}, "call the class"), (str, {"stop": cb.Budget(8)}, r"stop = .* is of another: Budget")])
 def test_a_file_that_is_not_the_agents_is_refused_and_left_alone(tmp_path, change, other, words):

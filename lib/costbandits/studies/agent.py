@@ -24,13 +24,12 @@ from ..engine.fingerprint import digest
 from ..engine.stacks import POLICY, stream
 from ..engine.stops import StopRule
 from ..policies.base import IndexRule, Policy, require_policy
-from .keys import RESULTS
 from .live import Index, Unknown, compile_steps, player
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT, VERSION = "costbandits agent", f"1.{RESULTS}"
+FORMAT, VERSION = "costbandits agent", 2
 KEPT = ("_n", "_attached", "_open", "_sums", "_paid", "_own", "_prices", "_use")       # arrays of one column per arm
 
 
@@ -68,7 +67,8 @@ class Agent:
         `max_reward` need not be set; if it is, that makes no difference.
     seed : int
     clip : bool
-        Whether outcomes out of range are clipped, and counted in `clipped`; else they are refused.
+        Whether outcomes out of range are clipped, and counted in `clipped`; else they are refused. The budget pays what
+        was told, whatever the policy is told of it.
 
     Attributes
     ----------
@@ -294,12 +294,12 @@ class Agent:
             name, k = self._under_way(pull)
             if k is None:
                 return False
-            reward, cost, clipped = self._outcome(k, reward, cost)
+            spent, *outcome = self._outcome(k, reward, cost)
             del self._pending[name]
             self._open[k] -= 1
-            self._own[k] += cost
-            self._running += cost / self._max_cost
-            self._count(k, reward, cost, clipped)
+            self._own[k] += spent
+            self._running += spent / self._max_cost
+            self._count(k, *outcome)
             if not self._use[k]:        # a policy hears of other arms only by what is left, when it begins
                 self._player = None
             return True
@@ -320,7 +320,7 @@ class Agent:
         """Count an outcome from elsewhere, that nobody asked for: it takes neither a round nor from the budget."""
         with self._lock:
             k = self._place(arm)
-            outcome = self._outcome(k, reward, cost)
+            _, *outcome = self._outcome(k, reward, cost)
             self._attached[k] += 1
             self._player = None
             self._count(k, *outcome)
@@ -343,7 +343,7 @@ class Agent:
         return name, k
 
     def _outcome(self, k, reward, cost):
-        """A reward and a cost that were looked at, and how many of them were clipped."""
+        """What was paid; a reward and a cost that were looked at, and how many of them were clipped."""
         price = float(self._prices[k])
         require(cost is not None or self._priced, "cost", cost, "must be told, since the arms have no prices")
         given = price if cost is None else number("cost", cost)
@@ -351,15 +351,15 @@ class Agent:
             require(abs(given - price) <= 1e-9 * price, "cost", cost,
                     f"every pull of arm {self._names[k]!r} costs {price:g}: leave it out")
         reward, low = self._inside("reward", reward, self._max_reward)
-        given, more = (price, 0) if self._priced else self._inside("cost", given, self._max_cost)
-        return reward, given, low + more
+        inside, more = (price, 0) if self._priced else self._inside("cost", given, self._max_cost)
+        return price if self._priced else given, reward, inside, low + more
 
     def _inside(self, name, value, most):
         value = number(name, float(value) if isinstance(value, bool | np.bool_) else value)     # sold, or not
         inside = min(max(value, 0.0), most)
         if inside != value:
-            require(self.clip, name, value, f"must be in [0, {most:g}], by max_{name}: the agent is given the largest "
-                    "that can occur, or clip=True")
+            require(self.clip, name, value, f"must be in [0, {most:g}]: make an agent with a larger max_{name}, or "
+                    "with clip=True")
         return inside, int(inside != value)
 
     def _count(self, k, reward, cost, clipped):
