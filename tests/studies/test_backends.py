@@ -179,6 +179,10 @@ def lone_workers(tmp_path):
                 worker.wait()
 
 
+def test_what_others_do_with_joblib_is_left_alone():
+    assert not [name for name, made in joblib.parallel.BACKENDS.items() if made.__module__.startswith("costbandits")]
+
+
 @pytest.mark.proof
 def test_two_workers_of_a_cluster(alone, client):
     assert elsewhere() and bits(small_study(EVERYTHING), *FIELDS) == alone

@@ -1,4 +1,4 @@
-"""joblib's backend "dask", with three things that a study on many machines needs.
+"""joblib's backend "dask", with three things that a study on many machines needs, while one is played.
 
 A worker with other code or other versions would send other results, and the store would file them as ours: each study
 asks its workers first. A task that Dask gives up, because four workers died while at it (`allowed-failures`), has to
@@ -28,14 +28,14 @@ def library() -> bytes:
     return digest(files, common())
 
 
-def dask(**options: object) -> object:
-    """joblib's Dask backend that asks workers for their version, and hears of tasks given up.
-
-    `simulate` registers it with joblib under the name "dask", in place of joblib's own; options are those of joblib's.
+def watched(backend: object) -> object:
+    """joblib's Dask backend, if it is that, as one that asks workers for their version, and hears of tasks given up.
 
     >>> with distributed.Client("scheduler:8786"), joblib.parallel_config("dask"):      # doctest: +SKIP
     ...     cb.simulate(policies, instances, stop, replications=100_000)
     """
+    if type(backend).__module__ != "joblib._dask":
+        return backend
     from joblib._dask import DaskDistributedBackend  # only here: Dask takes a second to load, and is optional
 
     class Backend(DaskDistributedBackend):
@@ -56,4 +56,5 @@ def dask(**options: object) -> object:
             job.add_done_callback(lambda done: done.exception() and callback(done.exception()))
             return job
 
-    return Backend(**options)
+    return Backend(client=backend.client, wait_for_workers_timeout=backend.wait_for_workers_timeout,
+                   **backend.submit_kwargs)

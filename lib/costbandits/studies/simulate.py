@@ -30,8 +30,6 @@ from .study import STOPS, Study
 
 MOST_CHECKPOINTS, MOST_WORKERS = 10**6, 1000
 
-joblib.register_parallel_backend("dask", cluster.dask)
-
 
 def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.Generator], Bandit],
              stop: StopRule | Callable[[Bandit], StopRule], replications: int | Sequence[int] = 1, seed: int = 0,
@@ -116,7 +114,8 @@ def _collect(study, ids, n_jobs, store, steps):
     steps.kept = missing.count([])
     # Workers without a task would cost memory all the same.
     workers = n_jobs and min(max(int(n_jobs), -MOST_WORKERS), max(sum(map(bool, missing)), 1))
-    make, sent = functools.partial(joblib.Parallel, n_jobs=workers, prefer="threads"), study
+    backend = cluster.watched(joblib.parallel.get_active_backend(prefer="threads")[0])
+    make, sent = functools.partial(joblib.Parallel, n_jobs=workers, backend=backend), study
     try:
         parallel = make(return_as="generator")
     except ValueError:      # joblib's "multiprocessing" cannot, and sends no function of the reader's by itself
