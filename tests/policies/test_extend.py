@@ -12,6 +12,8 @@ import pytest
 from scipy.special import ndtri
 
 import costbandits as cb
+from costbandits.engine.state import Arm
+from costbandits.policies import rules
 from costbandits.studies.store import Store
 
 pytestmark = pytest.mark.slow
@@ -181,6 +183,16 @@ def test_a_rule_that_cannot_be_played(rule, message):
         maker(rule)
     assert error.value.__cause__ is None and len(str(error.value)) < 400 and "\n" not in str(error.value)
     assert rule.__name__ in str(error.value) and "0x" not in str(error.value)
+
+
+def test_another_numba_refuses_no_rule_for_a_wrong_reason(monkeypatch):
+    def gone(self):
+        raise AttributeError("define_nopython_pipeline")
+
+    monkeypatch.setattr(rules._Typing, "define_pipelines", gone)
+    assert cb.index(lambda t, arm, p: arm.reward / arm.n)(1, Arm(2, 1.0, 1.0, 1.0, 1.0, 0.0), np.zeros(1)) == 0.5
+    with pytest.raises(ValueError, match="must not write to its arrays"):
+        cb.choose(writes_to_all_params)
 
 
 @cb.index

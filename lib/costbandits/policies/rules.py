@@ -233,19 +233,26 @@ def _check_chance(function, rule=None, seen=()):
 def _check_writes(function, kinds, arguments):
     """Refuse a rule that writes to what other runs and policies are given, too: their results would depend on it."""
     own = {"memory", "params", "p"} if getattr(function, "tally", False) else {"memory"}
-    shared = (kind if name in own else _read_only(kind) for name, kind in zip(arguments, kinds, strict=True))
+    shared = tuple(kind if name in own else _read_only(kind) for name, kind in zip(arguments, kinds, strict=True))
     # Whether it writes can be told from types, but for two methods, whose own code is typed when machine code is made.
-    compiler = {} if {"sort", "itemset"} & {*function.__code__.co_names} else {"pipeline_class": _Typing}
-    try:
-        nb.njit(error_model="numpy", **compiler)(function).compile(tuple(shared))
-    except (errors.NumbaError, AttributeError) as error:
-        # At `params *= 2` Numba fails in itself, by an AttributeError. Whatever else readonly arrays don't go with,
-        # such as a helper with a signature, is no matter: it has been compiled without.
-        if isinstance(error, AttributeError) or "Cannot modify readonly array" in str(error):
-            place = getattr(error, "loc", None)
-            source = f", in `{linecache.getline(place.filename, place.line).strip()}`" if place else ""
-            raise ValueError(f"rule {function.__name__}{source}: must not write to its arrays, which other runs are "
-                             "given, too; what a choice remembers belongs in memory") from None
+    quick = not {"sort", "itemset"} & {*function.__code__.co_names}
+    for options in [{"pipeline_class": _Typing}] * quick + [{}]:
+        found = None
+        try:
+            nb.njit(error_model="numpy", **options)(function).compile(shared)
+        except AttributeError as error:     # Numba fails in itself at `params *= 2`; or its passes are others now
+            found = error
+            continue
+        except errors.NumbaError as error:
+            # Whatever else readonly arrays don't go with, such as a helper with a signature, is no matter: it has been
+            # compiled without.
+            found = error if "Cannot modify readonly array" in str(error) else None
+        break
+    if found:
+        place = getattr(found, "loc", None)
+        source = f", in `{linecache.getline(place.filename, place.line).strip()}`" if place else ""
+        raise ValueError(f"rule {function.__name__}{source}: must not write to its arrays, which other runs are given, "
+                         "too; what a choice remembers belongs in memory")
 
 
 class _Typing(CompilerBase):
