@@ -162,8 +162,8 @@ def as_pinned(own, horizon):
         return own._replace(params=own.params[:-2])
     if kind == "greedy.Exploring":
         return own.often, own.least, own.clock
-    if kind == "kube.Filled":
-        return own[:-1]
+    if kind == "kube.Filling":
+        return own[3:]
     if kind == "subsidy_thompson.Bells":        # an arm was a row of one table, told what all policies were
         table = np.column_stack([*own.scores[:6], own.leaf, own.at_leaf, own.member, *own.scores[6:]])
         told = own.alpha, 1, own.width, horizon, own.unknown, False, False, own.gaussian
