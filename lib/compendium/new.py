@@ -27,9 +27,7 @@ TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_
          "tests/**/test_bounds_{name}.py")
 # Lists that name every chapter or module: the new rows, and the line before which each stands.
 LISTS = {CHAPTERS: ["{name} @ tournament"],
-         "notebooks/README.md": ["| [{name}]({name}.ipynb) | {title} | UCB1 | @ | 6. [tournament]"],
-         "ARCHITECTURE.md": ["| `{name}` | the policies of the chapter of that name | @ | `thompson`",
-                             "| `bounds/{name}` | the bounds of that paper | @ | `bounds/shared`"]}
+         "notebooks/README.md": ["| [{name}]({name}.ipynb) | {title} | UCB1 | @ | 6. [tournament]"]}
 TITLE = "The title of the chapter"
 
 

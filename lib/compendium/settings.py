@@ -1,7 +1,8 @@
 """What a user has set for other programs, in a home, a file or the environment, decides nothing here.
 
 Figures, tables and notebooks would have other bytes under another matplotlibrc, locale or IPython profile. The Makefile
-does the same for what it starts without this package.
+does the same for what it starts without this package, and fixes what BLAS and NumPy use of a processor: without make
+the last bit of a sum may be another.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The picture of the rooms in ARCHITECTURE.md is that of the imports, and every module is named there."""
+"""The picture of the rooms in ARCHITECTURE.md is that of the imports, and every room is named there."""
 
 import ast
 import graphlib

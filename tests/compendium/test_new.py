@@ -33,7 +33,6 @@ def empty(tmp_path, monkeypatch):
         path.touch()
     (tmp_path / project.CHAPTERS).write_text("kube\ntournament\n")
     (tmp_path / "notebooks/README.md").write_text("| 6. [tournament](tournament.ipynb) | Which? |\n")
-    (tmp_path / "ARCHITECTURE.md").write_text("| `thompson` | x |\n| `bounds/shared` | y |\n")
     return tmp_path
 
 

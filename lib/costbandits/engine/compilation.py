@@ -146,7 +146,7 @@ def _forgiving(file):
 
 def _warn_unkept(error):
     _warn_once("kept code cannot be read or written", f"{type(error).__name__}: {error}",
-               "; set NUMBA_CACHE_DIR to a folder that can be written")
+               "; set NUMBA_CACHE_DIR to a folder that only you can write to")
 
 
 def _warn_once(what, why, cure=" in each process", *, told=set()):     # noqa: B006 - of the whole process

@@ -43,7 +43,11 @@ class Lazy(NamedTuple):
 
 
 def new_lazy(constant: np.ndarray, params: np.ndarray) -> Lazy:
-    """What a run begins with."""
+    """What a run begins with, for arms of these constants.
+
+    >>> float(new_lazy(np.zeros(3), np.ones(1)).local.share)
+    0.45
+    """
     local = new_record(LOCAL)
     local.share = 0.45
     return Lazy(constant, params, *new_search(constant.size), local)

@@ -35,8 +35,13 @@ class Filling(NamedTuple):
 
 
 def new_filling(costs: np.ndarray, params: np.ndarray) -> Filling:
-    """What a run begins with."""
-    return Filling(costs, costs.min(), params, new_record(CLOCK), np.zeros(costs.size, np.int64), np.zeros(costs.size))
+    """What a run begins with, for arms of these costs.
+
+    >>> new_filling(np.array([2.0, 0.5]), np.ones(1)).least
+    0.5
+    """
+    picks, counts = np.zeros(costs.size, np.int64), np.zeros(costs.size)
+    return Filling(costs, float(costs.min()), params, new_record(CLOCK), picks, counts)
 
 
 FILLING = nb.typeof(new_filling(np.ones(1), np.ones(1)))

@@ -358,7 +358,7 @@ class IndexPolicy(IndexRule):
     monotone : bool
         Promise that the index of a resting arm never decreases with t: much faster. Checked in some replications (the
         first, and 1, 2, 4, 8, ... after it): along their first outcomes up to their last round, and against the full
-        scan for 100,000 rounds. A promise that breaks only elsewhere goes unnoticed, and its runs are wrong.
+        scan for 10,000 rounds. A promise that breaks only elsewhere goes unnoticed, and its runs are wrong.
     prepare : callable, optional
         From the `Problem`, which has K, cost_means, budget, known_costs, rate and horizon, among others, to the arms'
         constants, shape (K,); zeros by default.
@@ -366,7 +366,7 @@ class IndexPolicy(IndexRule):
         Promise that the index also depends on t, n and the two means alone, never decreases with the mean reward, and
         never increases with the mean cost nor, at the same means, with n: then runs of 1e12 rounds take seconds where
         outcomes have finitely many values, and none is negative. Checked likewise. An index of variances, which is not
-        regular, is as fast with a lower bound of its own (`fast.indices.lower_bound`).
+        regular, is as fast with a lower bound of its own (`fast.lower.lower_bound`).
 
     Examples
     --------
@@ -390,7 +390,7 @@ class ChoosePolicy(ChoiceRule):
     memory : callable
         From K to the size of the policy's own array, which starts as zeros.
     prepare : callable, optional
-        From the `Problem` to the array that reaches the rule as `problem`.
+        From the `Problem` to the array that reaches the rule as `told`.
 
     Examples
     --------
