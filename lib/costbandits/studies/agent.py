@@ -437,8 +437,8 @@ class Agent:
     # ---- looking and keeping -------------------------------------------------------------------------
 
     def table(self) -> "pd.DataFrame":
-        """A row for each arm: if it is in use, pulls told, those under way, mean reward and cost in their own units,
-        their ratio, and the index of the coming round; NaN where there is none, as of a policy that compares arms."""
+        """A row for each arm: if in use, pulls told or attached, those under way, mean reward and cost in their
+        own units, their ratio, and the index of the coming round; NaN where a policy has none, for it compares arms."""
         import pandas as pd
         with self._lock, np.errstate(all="ignore"):
             index, plays = np.full(len(self._names), np.nan), self._plays()
