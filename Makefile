@@ -58,7 +58,7 @@ endif
 export JUPYTER_PREFER_ENV_PATH = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help all quick test check audits pages proof mutants coverage deep lab site paper refresh new bench lock wheel lowest clean distclean FORCE
+.PHONY: help all quick test check audits pages proof mutants coverage deep lab site paper refresh new bench lock wheel lowest newest clean distclean FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -172,13 +172,14 @@ wheel: $(READY)  ## build costbandits as a wheel, and play the README's example 
 # Numba keeps one compiled version of a file, so these keep theirs elsewhere. PYTHON has to be one that they exist for.
 # An older NumPy has other names for the features of a processor.
 lowest: writable  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
-	rm -rf $(BUILD)/lowest
-	$(call ALONE,$(BUILD)/lowest,$(OLDEST) $(TOOLS))
-	env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR=$(HERE)/$(BUILD)/lowest/numba \
-	  $(BUILD)/lowest/bin/python -m pytest $(SPREAD) \
-	  $(patsubst %,tests/%,environments engine policies fast studies theory analysis)
+	$(call TESTED_WITH,$(BUILD)/lowest,s/.*"\(.*\)>=\(.*\)".*/\1==\2/p)
 
-OLDEST = $$(sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)".*/\1==\2/p' pyproject.toml)
+newest: writable  ## the same on the newest that there are, with its warnings: what a release of theirs will break
+	$(call TESTED_WITH,$(BUILD)/newest,s/.*"\(.*\)>=.*".*/\1/p)
+
+TESTED_WITH = rm -rf $(1) && ($(call ALONE,$(1),$$(sed -n '/^dependencies/,/^]/$(2)' pyproject.toml) $(TOOLS))) && \
+  env -u NPY_DISABLE_CPU_FEATURES NUMBA_CACHE_DIR=$(HERE)/$(1)/numba $(1)/bin/python -m pytest $(SPREAD) \
+  $(patsubst %,tests/%,environments engine policies fast studies theory analysis)
 TOOLS = $$(sed -nE 's/^((hypothesis|mpmath|pytest|pytest-xdist)==[^ ]*).*/\1/p' requirements.lock)
 # A new environment with these packages and nothing else; what lies on PYTHONPATH does not count as installed.
 ALONE = export PYTHONPATH= && $(PYTHON) -m venv $(1) && { { command -v uv >/dev/null && \

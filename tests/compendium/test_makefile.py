@@ -92,7 +92,7 @@ def asked(folder):
 def test_help_lists_every_command():
     commands = set(re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()) - {"FORCE"}
     assert commands == {"all", "quick", "test", "check", "audits", "pages", "proof", "mutants", "coverage", "deep",
-                        "lab", "site", "paper", "new", "refresh", "bench", "lock", "wheel", "lowest", "clean",
+                        "lab", "site", "paper", "new", "refresh", "bench", "lock", "wheel", "lowest", "newest", "clean",
                         "distclean", "help"}
     status, said = make(ROOT, "help")
     assert status == 0 and sorted(re.findall(r"^  make (\w+) +\S.*$", said, re.MULTILINE)) == sorted(commands)
