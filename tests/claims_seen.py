@@ -40,7 +40,8 @@ def main():
     faults = list(untold(seen, now))
     if faults:
         raise SystemExit("\n".join(faults))
-    SEEN.write_text(json.dumps(now, indent=1) + "\n")
+    lines = (f"{json.dumps(id)}: {json.dumps(claim)}" for id, claim in now.items())
+    SEEN.write_text("{" + ",\n ".join(lines) + "}\n")
     new = ", ".join(id for id in now if now[id] != seen.get(id))
     print(f"taken in: {new or 'nothing new; a claim waits for its row in figures/ledger.csv (make all)'}")
 
