@@ -229,7 +229,8 @@ def summary(pins):
 def renew(path, found, results):
     """Write the pins anew. New ones may come; where one changes or goes, the number of results must be a new one.
 
-    The file keeps a digest of all pins for each number that there ever was.
+    Under the same number, other versions than the file's only add to it. The file keeps a digest of all pins for each
+    number that there ever was.
     """
     before = json.loads(path.read_text()) if path.exists() else {"history": {}, "pins": {}}
     alike = before.get("versions", versions()) == versions()     # bits found with other versions prove no change
@@ -238,8 +239,13 @@ def renew(path, found, results):
     if changed and str(results) in before["history"]:
         raise SystemExit(f"RESULTS = {results} stands for other pins: raise it in studies/keys.py first. Changed: "
                          + "; ".join(changed))
+    used = versions()
+    if not alike and str(results) in before["history"]:
+        new = "; ".join(sorted(found.keys() - before["pins"].keys())) or "none"
+        print(f"Old pins stay as they were found with {before['versions']}; new, with {used}: {new}")
+        found, used = {**found, **before["pins"]}, before["versions"]
     history = {**before["history"], str(results): summary(found)}
-    made = {"history": history, "pins": found, "versions": versions()}
+    made = {"history": history, "pins": found, "versions": used}
     path.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from test_docs import faults
 
 import costbandits as cb
 from compendium import ledger
@@ -42,6 +43,7 @@ def placed(sample, folder, monkeypatch):
     exec(compile(sample, str(file), "exec"), names)
     for each in set(names) - before:
         monkeypatch.setattr(module, each, names[each], raising=False)
+    assert path.parts[0] != "lib" or faults(module) == []
     return module
 
 
@@ -71,6 +73,8 @@ def test_a_kernel_and_its_definition(tmp_path, monkeypatch):
     assert np.array_equal(quick.pulls, slow.pulls) and (quick.pulls[0, :, -1].max(axis=1) == 1000 - 3 * 30).all()
     longest = cb.simulate(policies, bandit, cb.Horizon(10**12)).pulls[0, 0, -1]
     assert sorted(longest) == [30, 30, 30, 10**12 - 90]
+    with pytest.raises(ValueError, match="stop = 'a hard budget'"):      # `many` would overspend it
+        cb.simulate(policies, cb.instances.knapsack(2), cb.HardBudget(50.05))
 
 
 def test_there_is_one_page_to_begin_with():
