@@ -107,8 +107,9 @@ def test_the_price_of_a_range_is_that_of_its_table(tables):
     times, choice = tables["ranges"].set_index("policy").estimate, tables["choice"].set_index("question")["money"]
     assert f"{choice['use']} loses {times[choice['use']]:.2g} times as much" in choice["outcomes"]
     readme = " ".join((ROOT / "README.md").read_text().split())
-    assert (f"(`cb.OmegaStarUCB(0.25)`) loses {times['ω*-UCB 1/4']:.2f} times as much on amounts of money, MomentIMED 1/4 "
-            f"{times['MomentIMED 1/4']:.1f}, and m-UCB {times['m-UCB']:.1f} (tournament, section 3)") in readme
+    assert (f"(`cb.OmegaStarUCB(0.25)`) loses {times['ω*-UCB 1/4']:.2f} times as much on amounts of money, "
+            f"MomentIMED 1/4 {times['MomentIMED 1/4']:.1f}, and m-UCB {times['m-UCB']:.1f} (tournament, section 3)"
+            ) in readme
 
 
 def test_the_two_instances_of_an_anytime_budget_are_those_of_their_paper():
