@@ -384,10 +384,12 @@ def test_clipped_outcomes_are_counted():
 def test_the_budget_pays_what_was_told_also_if_the_policy_is_told_less(policy, tmp_path):
     agent = cb.Agent(policy, ["red", "blue"], cb.Budget(500), max_cost=3, clip=True)
     agent.tell(agent.ask(), 1, 75)
+    agent.tell(agent.ask(), 1, -75)      # a slip makes nobody richer
     agent.attach("red", 1, 9)
     agent.save(tmp_path / "agent")
     for same in (agent, cb.Agent.load(tmp_path / "agent", policy, cb.Budget(500))):
-        assert (same.clipped, same.spent, same.left, same.table().cost.max()) == (2, 75, 425, 3)
+        told = (same.table().cost * same.table().pulls).sum()
+        assert (same.clipped, same.spent, same.left, told) == (3, 75, 425, 6)
         known = same._problem()     # of which the policy knows two costs of 3
         assert known.budget * 3 - 2 * 3 == pytest.approx(425)
 

@@ -67,8 +67,8 @@ class Agent:
         `max_reward` need not be set; if it is, that makes no difference.
     seed : int
     clip : bool
-        Whether outcomes out of range are clipped, and counted in `clipped`; else they are refused. The budget pays what
-        was told, whatever the policy is told of it.
+        Whether outcomes out of range are clipped, and counted in `clipped`; else they are refused. The budget pays
+        all of a cost above `max_cost`.
 
     Attributes
     ----------
@@ -352,7 +352,7 @@ class Agent:
                     f"every pull of arm {self._names[k]!r} costs {price:g}: leave it out")
         reward, low = self._inside("reward", reward, self._max_reward)
         inside, more = (price, 0) if self._priced else self._inside("cost", given, self._max_cost)
-        return price if self._priced else given, reward, inside, low + more
+        return price if self._priced else max(given, 0.0), reward, inside, low + more
 
     def _inside(self, name, value, most):
         value = number(name, float(value) if isinstance(value, bool | np.bool_) else value)     # sold, or not
