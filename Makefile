@@ -174,7 +174,7 @@ wheel: $(READY)  ## build costbandits as a wheel, and play the README's example 
 lowest: writable  ## the tests of the library on the oldest Numba, NumPy, ... that pyproject.toml allows; minutes
 	$(call TESTED_WITH,$(BUILD)/lowest,s/.*"\(.*\)>=\(.*\)".*/\1==\2/p)
 
-newest: writable  ## the same on the newest that there are, with its warnings: what a release of theirs will break
+newest: writable  ## the same on the newest that there are: what a release of theirs has broken
 	$(call TESTED_WITH,$(BUILD)/newest,s/.*"\(.*\)>=.*".*/\1/p)
 
 TESTED_WITH = rm -rf $(1) && ($(call ALONE,$(1),$$(sed -n '/^dependencies/,/^]/$(2)' pyproject.toml) $(TOOLS))) && \

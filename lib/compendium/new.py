@@ -25,7 +25,7 @@ FILES = {"claims.yaml": "claims/{name}.yaml", "quick.yaml": "params/quick/{name}
 # Other places in which the name may be taken.
 TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_{name}.py",
          "tests/**/test_bounds_{name}.py")
-# Lists that name every chapter or module: the new rows, and the line before which each stands.
+# Lists that name every chapter: the new rows, and the line before which each stands.
 LISTS = {CHAPTERS: ["{name} @ tournament"],
          "notebooks/README.md": ["| [{name}]({name}.ipynb) | {title} | UCB1 | @ | 6. [tournament]"]}
 TITLE = "The title of the chapter"
