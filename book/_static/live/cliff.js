@@ -1,6 +1,6 @@
 // The cliff of a cost subsidy: what policies lose as the cheap arm's mean passes (1 - alpha) times the best.
 live.pictures.cliff = ({ best, alpha, rounds, means, mean, losses, looks }, kit) => {
-  const { make, axes, line, names, tidy } = live, labels = Object.keys(losses), border = (1 - alpha) * best;
+  const { make, axes, line, names, legend, tidy } = live, labels = Object.keys(losses), border = (1 - alpha) * best;
   const zone = (1 - alpha) * ((1 - alpha) * rounds) ** (-1 / 3), all = labels.flatMap(label => losses[label]);
   kit.slider("mean", "quality of A", means, mean);
   return (svg, width, { mean }) => {
@@ -21,11 +21,8 @@ live.pictures.cliff = ({ best, alpha, rounds, means, mean, losses, looks }, kit)
     line(svg, [[X(mean), box.top], [X(mean), box.top + box.height]], ["#7F7F7F"], 1);
     labels.forEach(label => line(svg, losses[label].map((lost, k) => [X(means[k]), Y(lost)]), looks[label]));
     labels.forEach(label => svg.append(make("circle", { cx: X(mean), cy: Y(losses[label][at]), r: 4, fill: looks[label][0], stroke: "#fff" })));
-    if (wide) names(svg, X(means.at(-1)), labels.map(text => ({ text, y: Y(losses[text].at(-1)), look: looks[text] })), box.top, box.top + box.height);
-    else labels.reduce((x, label) => {      // no room at their ends
-      svg.append(make("text", { x, y: box.top + box.height + 54, fill: looks[label][2] }, label));
-      return x + 8 * label.length + 8;
-    }, 20);
+    const ends = labels.map(text => ({ text, y: Y(losses[text].at(-1)), look: looks[text] }));
+    if (wide) names(svg, X(means.at(-1)), ends, box.top, box.top + box.height); else legend(svg, box.top + box.height + 54, ends);
     const told = { border, close, enough, order: [...labels].sort((a, b) => losses[a][at] - losses[b][at]) };
     return { height: box.top + box.height + (wide ? 42 : 64), told, says: `At ${tidy(mean)} A is ${enough ? "good enough" : `short of the bar, ${tidy(border)}`}` +
       `${close ? ", in the grey zone" : ""}. From the smallest regret: ` +

@@ -1,6 +1,6 @@
 // Three fillings of a budget, and how far each stays below the fractional value, which cuts the last item.
 live.pictures.fillings = ({ values, costs, arms, methods, colours, looks, budget, least, most }, kit) => {
-  const { make, axes, line, names, tidy } = live, none = costs.map(() => 0);
+  const { make, axes, line, names, legend, tidy } = live, none = costs.map(() => 0);
   const order = costs.map((_, k) => k).sort((a, b) => values[b] / costs[b] - values[a] / costs[a]), best = order[0];
   const worth = counts => counts.reduce((sum, n, k) => sum + n * values[k], 0);
   const greedy = (rest, arms) => arms.reduce((counts, k) => {
@@ -41,9 +41,10 @@ live.pictures.fillings = ({ values, costs, arms, methods, colours, looks, budget
     line(svg, [[x(B), right.top], [x(B), right.top + right.height]], ["#7F7F7F"], 1);
     gaps.forEach((each, m) => line(svg, each.map((g, k) => [x(grid[k]), y(g)]), looks[m]));
     gaps.forEach((each, m) => svg.append(make("circle", { cx: x(B), cy: y(each[B - least]), r: 5, fill: looks[m][0], stroke: "#fff" })));
-    if (wide) names(svg, x(most), methods.map((text, m) => ({ text, y: y(gaps[m].at(-1)), look: looks[m] })), right.top, right.top + right.height, 15);
+    const ends = methods.map((text, m) => ({ text, y: y(gaps[m].at(-1)), look: looks[m] }));
+    if (wide) names(svg, x(most), ends, right.top, right.top + right.height, 15); else legend(svg, 406, ends);
     const told = fillings.map((counts, m) => [counts, gaps[m][B - least]]);
-    return { height: wide ? 200 : 400, told, says: `Budget ${B}: ` + told.map(([counts, below], m) => `${methods[m]} ` +
+    return { height: wide ? 200 : 414, told, says: `Budget ${B}: ` + told.map(([counts, below], m) => `${methods[m]} ` +
       `${order.filter(k => counts[k]).map(k => `${counts[k]} ${arms[k]}`).join(" + ") || "nothing"}, ${tidy(below)} pulls below`).join("; ") + "." };
   };
 };

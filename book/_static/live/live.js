@@ -63,6 +63,11 @@ const live = (() => {
       into.append(make("text", { x: x + 15, y: at + 4, fill: ink }, text));
     }
   };
+  const legend = (into, y, wanted) => wanted.reduce((x, { text, look }) => {      // below, where ends have no room
+    line(into, [[x, y - 4], [x + 18, y - 4]], look);
+    into.append(make("text", { x: x + 22, y, fill: look[2] || look[0] }, text));
+    return x + 7 * text.length + 36;
+  }, 12);
   const rule = (name, parameters) => {      // a rule of the library, of numbers: rules.js has its code
     const memory = new WebAssembly.Memory({ initial: 1 }), result = new Float64Array(memory.buffer, 0, 1);
     const env = { __linear_memory: memory, log: Math.log, log1p: Math.log1p, exp: Math.exp, expm1: Math.expm1 };
@@ -137,5 +142,5 @@ const live = (() => {
     known.forEach(root => near.observe(root));
   };
   if (document.readyState !== "complete") document.addEventListener("DOMContentLoaded", begin);
-  return { begin, pictures, make, tidy, power, random, rule, axes, line, names };
+  return { begin, pictures, make, tidy, power, random, rule, axes, line, names, legend };
 })();

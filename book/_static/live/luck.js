@@ -1,6 +1,6 @@
 // The mean and the median of final regrets as runs come in, one after the other.
 live.pictures.luck = ({ runs, looks, follow, start }, kit) => {
-  const { make, axes, line, names, tidy, random } = live, labels = Object.keys(runs), N = runs[follow].length;
+  const { make, axes, line, names, legend, tidy, random } = live, labels = Object.keys(runs), N = runs[follow].length;
   const sorted = [...runs[follow]].sort((a, b) => a - b), usual = (sorted[(N - 1) >> 1] + sorted[N >> 1]) / 2;
   let seed = 0, seen;
   const shuffle = () => {      // another order of the same runs; means and medians of the first 1, 2, 3, ...
@@ -30,7 +30,7 @@ live.pictures.luck = ({ runs, looks, follow, start }, kit) => {
   shuffle();
   kit.slider("n", "runs seen", [...new Set(Array.from({ length: 200 }, (_, k) => Math.round(2 * (N / 2) ** (k / 199))))], start);
   kit.button("to the next jump", () => {
-    let n = kit.values.n + 1;
+    let n = kit.values.n < N ? kit.values.n + 1 : 3;      // from the end back to the first
     while (n < N && !jumps(n)) n++;
     kit.set("n", Math.min(n, N));
   });
@@ -72,6 +72,7 @@ live.pictures.luck = ({ runs, looks, follow, start }, kit) => {
       return { text: `${label}, ${what}`, y: y(values.at(-1)), look };
     }));
     if (wide) names(svg, x(n), ends, box.top, box.top + box.height);
+    else legend(svg, box.top + box.height + 54, labels.map(text => ({ text, look: looks[text] })));
     const { lost, means, medians } = seen[follow];
     const says = n > 2 && lost[n - 1] > 10 * usual && jumps(n)
       ? `Run ${n} of ${follow} loses ${tidy(lost[n - 1])}, more than ten times the median of all ${tidy(N)}: the mean goes from ${tidy(means[n - 2])} to ` +
@@ -79,6 +80,6 @@ live.pictures.luck = ({ runs, looks, follow, start }, kit) => {
       : `After ${tidy(n)} runs: ` + labels.map(label => `${label} mean ${tidy(seen[label].means[n - 1])}, ` +
         `median ${tidy(seen[label].medians[n - 1])}`).join("; ") + ".";
     const told = Object.fromEntries(labels.map(label => [label, [seen[label].means[n - 1], seen[label].medians[n - 1]]]));
-    return { height: box.top + box.height + 42, says, told };
+    return { height: box.top + box.height + (wide ? 42 : 64), says, told };
   };
 };
