@@ -1,8 +1,6 @@
 """The social-media advertising data of the omega-UCB paper: from a file of ads to bandit settings.
 
-The data is not ours to ship. A user downloads `KAG_conversion_data.csv` (see `data/README.md`) and says where it is:
-by an argument, by the environment variable COSTBANDITS_ADS, or by putting it into the checkout's `data/` folder.
-`settings(standin=True)` needs no file: synthetic settings with the same numbers of arms.
+The data is not ours to ship: `data/README.md` says how to get it, and `find` where it is looked for.
 
 From ads to settings, in this order (`steps` counts what each step leaves):
 
@@ -211,8 +209,7 @@ def steps(rows: str = "first761", path: str | os.PathLike | None = None, checksu
 def facts(rows: str = "first761", path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.Series":
     """What the arms rest on: counts and shares over all ads that are left, none of them about a single ad.
 
-    From what is counted to its value; costs and rewards are the arms' expected ones. Arguments and errors are those of
-    `settings`.
+    From what is counted to its value; costs and rewards are expected ones. Arguments and errors as in `settings`.
 
     >>> facts()["ads clicked once"]  # doctest: +SKIP
     """
@@ -247,9 +244,8 @@ def settings(rows: str = "first761", path: str | os.PathLike | None = None, stan
     every conversion, "total", or purchases alone, "approved". `path` and `checksum` are those of `find` and `load`,
     which also say what they raise; ValueError too if nothing is left after processing.
 
-    A stand-in reads no file and knows all conversions alone. Its settings are synthetic, with the same numbers of arms:
-    arms are drawn anew from a fixed seed, costs biased to 1 and rewards to both ends of [0, 1], as the paper describes
-    them.
+    A stand-in reads no file and knows all conversions alone: synthetic settings with the same numbers of arms, drawn
+    from a fixed seed, costs biased to 1 and rewards to both ends of [0, 1], as the paper describes them.
     """
     if flag("standin", standin):
         _check_choices(rows, conversions)
@@ -275,12 +271,9 @@ def _setting(name, rewards, costs, standin=False):
 def _standins(sizes):
     # Inverse distribution functions: the arcsine law is heavy at both ends, the cube root of a uniform number near 1.
     rng = np.random.default_rng(761)
-    made = []
-    for name, K in sizes.items():
-        uniform = rng.random((2, K))
-        rewards = np.maximum(np.sin(np.pi / 2 * uniform[0]) ** 2, 0.01)
-        made.append(_setting(f"{name}_standin", rewards, np.cbrt(uniform[1]), standin=True))
-    return made
+    uniform = {name: rng.random((2, K)) for name, K in sizes.items()}
+    return [_setting(f"{name}_standin", np.maximum(np.sin(np.pi / 2 * u) ** 2, 0.01), np.cbrt(v), standin=True)
+            for name, (u, v) in uniform.items()]
 
 
 def density(setting: Setting, points: int = 101) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..checks import frozen, number, numbers, ours, require
 from .distributions import Distribution, TruncatedNormal, check_law
-from .joint import Pairs, Units, read_log, require_outcomes
+from .joint import Pairs, Units, read_log
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,12 @@ class Bandit:
             require(hasattr(outcomes, "__iter__"), "outcomes", outcomes, "must be a sequence, one per arm")
             self.outcomes = tuple(outcomes)
             require(len(self.outcomes) > 0, "outcomes", self.outcomes, "a bandit needs at least one arm")
-            rewards, costs, joint = zip(*require_outcomes(self.outcomes), strict=True)
+            for arm, outcome in enumerate(self.outcomes):
+                require(isinstance(outcome, Pairs) or (isinstance(outcome, tuple | list) and len(outcome) == 2),
+                        f"outcomes[{arm}]", outcome, "must be Pairs(rewards, costs), or (law of rewards, law of costs)")
+            joint = tuple(isinstance(each, Pairs) for each in self.outcomes)
+            parts = [(each.rewards, each.costs) if isinstance(each, Pairs) else each for each in self.outcomes]
+            rewards, costs = zip(*parts, strict=True)
         for name, laws in (("rewards", rewards), ("costs", costs)):
             require(hasattr(laws, "__iter__"), name, laws, "must be a sequence of distributions, one per arm")
             require(not isinstance(laws, dict), name, laws,
@@ -111,9 +116,8 @@ class Bandit:
         arm, reward, cost : str
             Its columns. Arms are any labels, rewards finite numbers, costs 0 or more.
         max_reward, max_cost : float, optional
-            The largest that can occur. The log does not know it: tomorrow's largest amount may be larger than any so
-            far. Most policies are made for 0 to 1, to which these bring outcomes, and refuse more; rewards must then be
-            0 or more. By default nothing is divided.
+            The largest that can occur, which the log does not know: tomorrow's may be larger than any so far. Most
+            policies are made for 0 to 1 and refuse more. Rewards must then be 0 or more. By default nothing is divided.
 
         Raises
         ------

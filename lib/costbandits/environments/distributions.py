@@ -1,9 +1,8 @@
 """The law of one arm's reward or cost.
 
-A distribution knows its `mean`, `variance` and `support` (low, high), and samples with a NumPy
-generator. Samplers must *concatenate*: drawing 3 and then 5 values gives the same 8 values as
-drawing 8 at once. Only then does the n-th pull of an arm not depend on how many values are drawn
-at a time. Samplers that reject in vectorised rounds break this rule; `check_sampler` finds out.
+Samplers must *concatenate*: drawing 3 and then 5 values gives the same 8 values as drawing 8 at once. Only then does
+the n-th pull of an arm not depend on how many values are drawn at a time. Samplers that reject in vectorised rounds
+break this rule; `check_sampler` finds out.
 """
 
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ class Bernoulli(Distribution):
     p: float
 
     def __post_init__(self):
-        object.__setattr__(self, "p", number("Bernoulli p", self.p, 0, 1, "must be a probability in [0, 1]"))
+        vars(self).update(p=number("Bernoulli p", self.p, 0, 1, "must be a probability in [0, 1]"))
 
     @property
     def mean(self) -> float:
@@ -80,8 +79,7 @@ class Beta(Distribution):
     b: float
 
     def __post_init__(self):
-        for name in ("a", "b"):
-            object.__setattr__(self, name, positive(f"Beta {name}", getattr(self, name)))
+        vars(self).update(a=positive("Beta a", self.a), b=positive("Beta b", self.b))
         require(self.a + self.b <= FINITE, "Beta (a, b)", (self.a, self.b), "must have a finite sum")
 
     @property
@@ -108,7 +106,7 @@ class Constant(Distribution):
     value: float
 
     def __post_init__(self):
-        object.__setattr__(self, "value", number("Constant value", self.value))
+        vars(self).update(value=number("Constant value", self.value))
 
     @property
     def mean(self) -> float:
@@ -128,8 +126,7 @@ class Constant(Distribution):
 class Discrete(Distribution):
     """Finitely many values, each with its probability.
 
-    `values` and `probabilities` are sequences of m floats: finite values, and probabilities in [0, 1] which sum to 1 up
-    to 1e-9.
+    `values` are m finite floats, and `probabilities` as many in [0, 1] that sum to 1 up to 1e-9.
 
     >>> Discrete([0, 10], [0.75, 0.25]).mean
     2.5
@@ -142,8 +139,7 @@ class Discrete(Distribution):
         weights = numbers("Discrete probabilities", self.probabilities, 0, 1, "must be numbers in [0, 1]",
                           shape=values.shape)
         require(abs(weights.sum() - 1) <= 1e-9, "Discrete probabilities", self.probabilities, "must sum to 1")
-        object.__setattr__(self, "values", tuple(values.tolist()))
-        object.__setattr__(self, "probabilities", tuple(weights.tolist()))
+        vars(self).update(values=tuple(values.tolist()), probabilities=tuple(weights.tolist()))
 
     @cached_property
     def mean(self) -> float:
@@ -167,8 +163,7 @@ class Discrete(Distribution):
 class Empirical(Distribution):
     """One of the values of a sample, all equally likely: what a log says of a reward or a cost.
 
-    `values` is a sequence of m finite numbers, kept as a read-only array. If at most 32 of them differ, outcomes are
-    counted, as those of `Discrete` are.
+    `values` are m finite numbers, kept as a read-only array; if at most 32 differ, outcomes are counted (`Discrete`).
 
     >>> Empirical([12.5, 0, 0, 0]).mean
     3.125
@@ -176,8 +171,7 @@ class Empirical(Distribution):
     values: np.ndarray
 
     def __post_init__(self):
-        values = numbers("Empirical values", self.values, shape=("m",))
-        object.__setattr__(self, "values", frozen(values + 0.0))      # -0.0 is 0.0
+        vars(self).update(values=frozen(numbers("Empirical values", self.values, shape=("m",)) + 0.0))   # -0.0 is 0.0
 
     @cached_property
     def mean(self) -> float:
@@ -230,13 +224,11 @@ class ClippedLogNormal(Distribution):
 
     def __post_init__(self):
         name = type(self).__name__
-        fields = {"mean_log": number(f"{name} mean_log", self.mean_log),
-                  "sd_log": positive(f"{name} sd_log", self.sd_log),
-                  "low": number(f"{name} low", self.low, 0, allowed="must be a finite number, 0 or more"),
-                  "high": number(f"{name} high", self.high, allowed=f"must be a finite number above low = {self.low!r}",
-                                 above=self.low)}
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        vars(self).update(
+            mean_log=number(f"{name} mean_log", self.mean_log), sd_log=positive(f"{name} sd_log", self.sd_log),
+            low=number(f"{name} low", self.low, 0, allowed="must be a finite number, 0 or more"),
+            high=number(f"{name} high", self.high, allowed=f"must be a finite number above low = {self.low!r}",
+                        above=self.low))
 
     def _moment(self, power):
         """The expectation of a power, relatively exact: tails are taken where they are small, by logarithms."""
@@ -297,8 +289,7 @@ class TruncatedNormal(Distribution):
         fields = {"parent_mean": number("TruncatedNormal mean", mean), "sd": positive("TruncatedNormal sd", sd),
                   "low": number("TruncatedNormal low", low), "high": number("TruncatedNormal high", high)}
         require(low < high, "TruncatedNormal high", high, f"must be above low = {low!r}")
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(fields)
         start, end = self._ends
         require(end - start > 1e-300, "TruncatedNormal (low, high)", (low, high),
                 "must hold some of the parent's probability")

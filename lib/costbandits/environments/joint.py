@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import FINITE, bare, frozen, numbers, positive, require
-from .distributions import Constant, Discrete, Distribution, Empirical
+from .distributions import Constant, Discrete, Empirical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,7 @@ class Pairs:
     rewards, costs : array_like of shape (m,)
         Finite numbers; pair i is (rewards[i], costs[i]).
     probabilities : array_like of shape (m,), optional
-        In [0, 1], summing to 1 up to 1e-9. By default all pairs are equally likely, as the rows of a log are, and their
-        order decides nothing.
+        In [0, 1], summing to 1 up to 1e-9. By default all are equally likely, like a log's rows; order decides nothing.
 
     Attributes
     ----------
@@ -152,15 +151,3 @@ def _refuse(column, row, frame, allowed):
             "" if worse.size else ": pd.to_numeric(frame[...]) makes numbers of a column")
     require(False, f"column {column!r}, row {row} (from 0)", value.item() if isinstance(value, np.generic) else value,
             allowed)
-
-
-def require_outcomes(outcomes: tuple) -> list[tuple[Distribution, Distribution, bool]]:
-    """Reward, cost and whether they are joint, for each of `Bandit(outcomes=...)`; else ValueError.
-
-    >>> require_outcomes((Pairs([0, 1], [0.5, 1]), (cb.Bernoulli(0.5), cb.Constant(1.0))))[1]
-    (Bernoulli(p=0.5), Constant(value=1.0), False)
-    """
-    for arm, outcome in enumerate(outcomes):
-        require(isinstance(outcome, Pairs) or (isinstance(outcome, tuple | list) and len(outcome) == 2),
-                f"outcomes[{arm}]", outcome, "must be Pairs(rewards, costs), or (law of rewards, law of costs)")
-    return [(each.rewards, each.costs, True) if isinstance(each, Pairs) else (*each, False) for each in outcomes]
