@@ -186,16 +186,12 @@ class Empirical(Distribution):
         return (float(self.values.min()), float(self.values.max()))
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        return self.values[_places(rng, size, len(self.values))]
+        # Unlike `rng.integers` these calls concatenate.
+        return self.values[(rng.random(size) * len(self.values)).astype(np.int64)]
 
     def __repr__(self):
         low, high = self.support
         return f"Empirical({len(self.values):,} values from {low:g} to {high:g}, mean {self.mean:g})"
-
-
-def _places(rng, size, most):
-    """Whole numbers below `most`, all equally likely; unlike `rng.integers` calls concatenate."""
-    return (rng.random(size) * most).astype(np.int64)
 
 
 @dataclass(frozen=True)

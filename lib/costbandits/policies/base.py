@@ -271,10 +271,9 @@ class _Ruled(Policy):
 class IndexRule(_Ruled):
     """A policy that pulls the arm with the largest index after pulling each arm once.
 
-    Subclasses state `rule`, a function made by `index`, and two facts about it. If it is `monotone`, the index of an
-    arm that is not pulled never decreases with t; then not every arm need be evaluated in every round. If it is also
-    `regular`, the index depends on t, n, the mean reward and the mean cost alone, never decreases with the mean reward,
-    and never increases with the mean cost nor, at the same means, with n; then an arm can be pulled many times at once.
+    Subclasses state `rule`, a function made by `index`, and whether it is `monotone` and `regular`: `IndexPolicy` says
+    what that promises. A monotone index need not be evaluated of every arm in every round; if it is also regular, an
+    arm can be pulled many times at once.
 
     >>> issubclass(cb.UCB1, IndexRule), cb.UCB1().monotone, cb.UCB1().regular
     (True, True, True)

@@ -194,9 +194,8 @@ class CSTS(_Subsidy):
         Beta(1, 1) priors, where a fractional reward x becomes a Bernoulli trial with probability x; or a normal law
         around the mean with variance 1/n (Theorem 1).
     naive : bool
-        Draw every arm in every round, as in `BTS`. By default (`fast.subsidy_thompson`) the pulls of one arm are made
-        many at a time while it is far enough ahead; while several contend every round is played, for a draw of each
-        could change the choice.
+        Draw every arm in every round, as in `BTS`. By default (`fast.subsidy_thompson`) an arm that is far enough ahead
+        is pulled many times at once; while several contend every round is played, for any draw could change the choice.
 
     Examples
     --------

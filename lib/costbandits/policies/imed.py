@@ -199,10 +199,8 @@ class MomentIMED(_Empirical):
     With scale 1, bounded costs, and rewards and costs that are independent (for "sample", depend in any way), a worse
     arm is pulled log(tau) / D times in tau rounds, and o(log tau) more, at most (`cb.bounds.imed.rates`).
 
-    Each arm is pulled once to begin with. Variances divide by n; one that is 0 is taken for what it is. An arm whose
-    observed costs are all 0 is pulled, and the lowest position wins a tie. Where costs are known, X is at most
-    b - rho c, and arms are first pulled in the order of their costs, none while rho c >= b. Under a hard budget all is
-    about the arms that it affords; an anytime budget is refused, for no round is skipped.
+    First pulls, ties, free arms and budgets as in `IMED`. Variances divide by n; one that is 0 is taken for what it is.
+    Where costs are known, X is at most b - rho c, and no arm is first pulled while rho c >= b.
 
     Parameters
     ----------

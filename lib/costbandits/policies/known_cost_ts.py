@@ -1,8 +1,6 @@
-"""Thompson sampling over a known cost, by its definition.
+"""Thompson sampling over a known cost.
 
-After Luedtke, Kaufmann and Chambaz, "Asymptotically Optimal Algorithms for Budgeted Multiple Play Bandits" (2019). The
-mean reward of each arm has a posterior R ~ Beta(a, N - a); a round draws the score R/c of every arm, c its known cost,
-and pulls the largest of those that can be afforded. `fast.known_cost_ts` plays by the same law with few draws.
+After Luedtke, Kaufmann and Chambaz, "Asymptotically Optimal Algorithms for Budgeted Multiple Play Bandits" (2019).
 """
 
 from dataclasses import dataclass
@@ -46,8 +44,8 @@ class KnownCostTS(_PerCost, ChoiceRule):
     reward_scale : float
         Rewards lie between 0 and this.
     naive : bool
-        Draw every arm in every round, as in `BTS`. By default many pulls are made at once while one arm is ahead; while
-        several arms contend, and near the end of a hard budget, every round is drawn.
+        Draw every arm in every round, as in `BTS`. By default (`fast.known_cost_ts`) many pulls are made at once while
+        one arm is ahead; while several arms contend, and near the end of a hard budget, every round is drawn.
 
     Examples
     --------

@@ -3,8 +3,7 @@
 Tran-Thanh, Chapman, Rogers and Jennings, "Knapsack based Optimal Policies for Budget-Limited Multi-Armed Bandits"
 (2012); epsilon-first: Tran-Thanh et al., "Epsilon-First Policies for Budget-Limited Multi-Armed Bandits" (2010).
 
-Algorithm 1 begins with a pull of every arm, whatever is left of the budget; here an arm that is not affordable is
-passed over, then and always.
+Algorithm 1 begins with a pull of every arm, whatever is left; here one that is not affordable is passed over, always.
 """
 
 from dataclasses import dataclass
@@ -135,8 +134,7 @@ class EpsilonFirst(ChoiceRule):
     """Epsilon-first: sweeps through all arms with a share epsilon of the budget, then the greedy filling of the rest.
 
     The filling is density-ordered, by the mean rewards at the end of the sweeps, which are not updated after. If the
-    share is too small to pull every arm, those never pulled come last: `Runs.unpulled` counts them. Epsilon is in
-    (0, 1).
+    share, in (0, 1), is too small to pull every arm, those never pulled come last: `Runs.unpulled` counts them.
 
     >>> cb.EpsilonFirst(0.1)
     EpsilonFirst(epsilon=0.1)

@@ -1,7 +1,6 @@
 """Compile a policy's rule, and say in plain words what keeps it from being compiled.
 
-Numba's own messages are exact and forty lines long. What is refused here is refused when the cell is run, not in the
-middle of a study.
+Numba's own messages are exact and forty lines long. What is refused here is refused in its cell, not amid a study.
 """
 
 import dis

@@ -401,8 +401,7 @@ class SUAK2(SUAK):
 
     Pulls of unsure arms (*questions*) have an account of their own, c N_p - S_p; other pulls may spend only what is not
     in it. The coming round counts in N_p, and line 15 is asked only while an arm is unsure. When no arm is unsure, what
-    the account holds above 1 - c is handed over. The null arm, of cost 0, counts in (7). Fields as in `SUAK`, and as
-    there every round has to be played.
+    the account holds above 1 - c is handed over. The null arm, of cost 0, counts in (7). Fields as in `SUAK`.
 
     >>> cb.SUAK2().reserve
     'log t / 4 omega'
@@ -417,8 +416,7 @@ class SUAK2(SUAK):
 class OnePhaseSkip(_Anytime):
     """The One Phase algorithm of Li, Sun and Ye with skips (Algorithm 1, "OPS").
 
-    In every round in which no pull can break the constraint, an arm from the optimistic mixture for what is left. That
-    mixture changes with each outcome: every round has to be played.
+    In every round in which no pull can break the constraint, an arm from the optimistic mixture for what is left.
 
     Parameters
     ----------
@@ -448,7 +446,7 @@ class PrimalDualSkip(_Anytime):
 
     All arms in turn; after each sweep an arm (or the null arm) without which even optimistic bounds promise less than
     pessimistic ones with it is found to be needed. Two such make the base; then `OnePhaseSkip` on it. Where one arm is
-    best alone the sweeps never end. Every round has to be played, as in `SUAK`.
+    best alone the sweeps never end.
 
     >>> cb.PrimalDualSkip()
     PrimalDualSkip()
@@ -463,7 +461,7 @@ class UCBSimplexSkip(_Anytime):
 
     Each arm once; then the base that is best for mean rewards plus lam sqrt(2 log t / n) and mean costs. Its costly arm
     is pulled if what the base has been charged so far is at most c times the rounds it was chosen in. lam is
-    lambda = 1 + 2 kappa, above 0; 9 in the paper. Every round has to be played, as in `SUAK`.
+    lambda = 1 + 2 kappa, above 0; 9 in the paper.
 
     >>> cb.UCBSimplexSkip()
     UCBSimplexSkip(lam=9.0)
@@ -519,7 +517,7 @@ class ControlBudget(_KnowsMeans):
 
     "Non-monotonic Resource Utilization in the Bandits with Knapsacks Problem": constant regret for known means. There
     the null arm, which costs nothing, is pulled where a round is skipped here. The threshold is as we know it; the
-    paper's text was not at hand. Near the threshold the arms alternate: every round has to be played, as in `SUAK`.
+    paper's text was not at hand.
 
     >>> cb.ControlBudget()
     ControlBudget()

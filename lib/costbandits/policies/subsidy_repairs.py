@@ -1,8 +1,7 @@
 """Cost subsidy, two policies of our own: one keeps a promise that CS-UCB breaks, one looks where it pays.
 
-`CSElimination` explores all arms that may matter equally, drops those that do not, and then pulls the cheapest that may
-be good enough; its bounds are `theory.bounds.cost_subsidy.theorem_4_repaired` and `theorem_4_margins`. `CSVOI` weighs
-what a pull is expected to lose against what may be learned from it; nothing is proved of it.
+The bounds of `CSElimination` are `theory.bounds.cost_subsidy.theorem_4_repaired` and `theorem_4_margins`; of `CSVOI`
+nothing is proved.
 """
 
 from dataclasses import dataclass

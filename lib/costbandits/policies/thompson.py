@@ -1,9 +1,4 @@
-"""Budgeted Thompson sampling by its definition.
-
-Xia et al., "Thompson Sampling for Budgeted Multi-Armed Bandits" (2015). Each arm's mean reward and cost have Beta
-posteriors R ~ Beta(a, b) and C ~ Beta(c, d); a round draws V = R/C of every arm and pulls the largest. `fast.thompson`
-plays by the same law with few draws.
-"""
+"""Budgeted Thompson sampling: Xia et al., "Thompson Sampling for Budgeted Multi-Armed Bandits" (2015)."""
 
 from dataclasses import dataclass
 
@@ -32,13 +27,13 @@ def bts(t, spent, arms, told, p, memory, rng):
 
 @dataclass(frozen=True)
 class BTS(ChoiceRule):
-    """Budgeted Thompson sampling: the largest ratio of a draw from each posterior, Beta(1, 1) priors.
+    """Budgeted Thompson sampling: the largest V = R/C, drawn from Beta posteriors of an arm's mean reward and cost.
 
-    A fractional outcome x in [0, 1] becomes a Bernoulli trial with probability x. There are no forced first pulls.
+    Priors are Beta(1, 1). A fractional outcome x in [0, 1] becomes a Bernoulli trial with probability x. There are no
+    forced first pulls.
 
-    If `naive`, every arm is drawn in every round, as the definition says. By default the same law is played with few
-    draws, which is exact and usually ten times faster or more; the two use their random numbers differently, so runs
-    agree in distribution and not one by one.
+    If `naive`, every arm is drawn in every round, as the definition says. By default `fast.thompson` plays by the same
+    law with few draws, usually ten times faster or more; so runs agree in distribution and not one by one.
 
     >>> cb.BTS().memory(K=10)       # successes of rewards and of costs, by arm; the last arm and its two sums
     23

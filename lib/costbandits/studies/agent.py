@@ -1,7 +1,7 @@
 """A policy at work on your own problem: it is asked for an arm, and told what came of it.
 
-An agent counts what it was told, and keeps the pulls under way. To a policy, a pull under way is one at its arm's mean:
-an index sees it in the counts, any other rule plays on by it from where the outcomes told end.
+To a policy, a pull under way is one at its arm's mean: an index sees it in the counts, any other rule plays on by it
+from where the outcomes told end.
 """
 
 import contextlib
@@ -67,8 +67,7 @@ class Agent:
         `max_reward` need not be set; if it is, that makes no difference.
     seed : int
     clip : bool
-        Whether outcomes out of range are clipped, and counted in `clipped`; else they are refused. The budget pays
-        all of a cost above `max_cost`.
+        Whether outcomes out of range are clipped; else they are refused. All of a cost above `max_cost` is paid for.
 
     Attributes
     ----------
@@ -485,8 +484,7 @@ class Agent:
     def load(cls, path: str | os.PathLike, policy: Policy, stop: StopRule) -> "Agent":
         """The agent that was saved, for the same policy and stop rule.
 
-        Raises ValueError for a file that is damaged or something else, or of another policy, stop rule or version; the
-        file stays as it is.
+        Raises ValueError, and leaves the file, if it is damaged, something else, or of another policy, rule or version.
         """
         require_policy("policy", policy)
         state = _read(path)
