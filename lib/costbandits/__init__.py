@@ -54,8 +54,7 @@ def __getattr__(name):
     return getattr(room, name, None) or importlib.import_module(f"{room.__name__}.{name}")
 
 
-# What `dir(cb)` and completion show: enough to begin with. Policies are offered by `cb.policies`; all other names of
-# `__all__` are there, too.
+# What `dir(cb)` and completion show: enough to begin with. `cb.policies` shows policies; other names are there, too.
 _FRONT = {*__all__} - {*policies.__all__, *_LATER, "StoreError", "check_sampler"} | {
     "Agent", "ChoosePolicy", "IndexPolicy", "bounds", "choose", "figures", "index", "optimum", "paired", "policies",
     "polytopes", "regret", "replay", "statistics", "trace"}

@@ -129,10 +129,9 @@ def _data_folder():
 def load(path: str | os.PathLike | None = None, checksum: str = CHECKSUM) -> "pd.DataFrame":
     """Read the file of ads, after making sure that it is the one the results rest on.
 
-    The table has the columns `COLUMNS` and one row per ad, in the order of the file. `path` is as in `find`;
-    `checksum` is the MD5 sum that the file must have, in hexadecimal. Name another one to use another file of the same
-    columns. Raises FileNotFoundError if the file is not there, and ValueError if it is a folder, empty, altered
-    (another checksum), or lacks columns or numbers.
+    The table has the columns `COLUMNS`, one row per ad, in the order of the file. `path` is as in `find`; `checksum` is
+    the MD5 sum that the file must have: name another one to use another file of these columns. Raises FileNotFoundError
+    if the file is not there, and ValueError if it is a folder, empty, altered, or lacks columns or numbers.
 
     >>> load("no.csv")
     Traceback (most recent call last):
@@ -279,10 +278,9 @@ def _standins(sizes):
 def density(setting: Setting, points: int = 101) -> tuple[np.ndarray, np.ndarray]:
     """Kernel density estimate of the arms' (expected cost, expected reward), as in Figure 3f of Heyden et al.
 
-    Gaussian kernels with Scott's bandwidth. They know nothing of the square: mass beyond its edges is not folded back.
-    The setting has at least three arms, not on one line. Returned are the middles of `points` cells, the same for both
-    axes, and the values: `values[i, j]` is the density at cost `middles[i]` and reward `middles[j]`. Their mean is the
-    mass in the unit square.
+    Gaussian kernels, Scott's bandwidth; mass beyond the edges of the square is not folded back. The setting has three
+    arms or more, not on one line. Returned are the middles of `points` cells, the same for both axes, and the values:
+    `values[i, j]` is the density at cost `middles[i]` and reward `middles[j]`. Their mean is the mass in the square.
 
     >>> middles, values = density(settings(standin=True)[0], points=50)
     >>> round(float(values.mean()), 1)

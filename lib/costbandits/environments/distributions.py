@@ -18,9 +18,8 @@ from ..checks import FINITE, frozen, number, numbers, positive, require
 class Distribution:
     """Base of all laws; a law of your own needs these three attributes and `sample`.
 
-    The outcomes of a law of your own are added up one by one, rounded each time: after a million pulls at a cost of
-    0.3 the sum is off in its eleventh digit, which decides where a budget is met *exactly*. `Discrete` and `Constant`
-    have few values, which are counted and do not drift.
+    Outcomes of your own law are added up one by one, rounded each time: after a million pulls at a cost of 0.3 the sum
+    is off in its eleventh digit, which decides where a budget is met. `Discrete` and `Constant` are counted.
 
     >>> isinstance(Bernoulli(0.5), Distribution)
     True

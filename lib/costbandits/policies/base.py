@@ -64,12 +64,11 @@ class Scale(NamedTuple):
 def index(function: Callable) -> Callable:
     """Compile an index of one arm: a number from (t, arm, p).
 
-    t is the coming round, counted from 1. `arm.n` are the arm's pulls so far (at least 1), `arm.reward`, `arm.cost`,
+    t is the coming round, from 1. `arm.n` are the arm's pulls so far (at least 1), `arm.reward`, `arm.cost`,
     `arm.reward_sq` and `arm.cost_sq` the sums of its rewards, costs and their squares, and `arm.told` is its known
     constant, if any. p is the array of the policy's parameters, or, annotated by a NamedTuple of numbers, has their
     names. Dividing by 0 gives inf, and 0/0 NaN, which ends the study with an error; // and % of whole numbers give 0
-    there, as NumPy's do. Raises ValueError, in plain words, if the function takes other arguments, uses what cannot be
-    compiled or returns anything but a number.
+    there. Raises ValueError if the function takes other arguments, uses what cannot be compiled, or returns no number.
 
     Until release 0.4 it may instead take (t, n, reward, cost, reward_sq, cost_sq, constant, params).
 
@@ -91,11 +90,10 @@ def choose(function: Callable) -> Callable:
 
     A round that is passed belongs to the policy's mixture (the null arm of the literature) and is no skip.
 
-    Its arguments are (t, spent, arms, told, p, memory, rng): t is the coming round, counted from 1, and `spent` the sum
-    of all costs; `arms.n`, `arms.reward`, `arms.cost`, `arms.reward_sq` and `arms.cost_sq` are arrays over arms, and no
-    arm is pulled beforehand, so that n may be 0; `told` is what `prepare` returned, p the parameters as in `index`,
-    `memory` the policy's own array (zeros at the start) and `rng` its random generator. Raises ValueError as `index`
-    does, and if no whole number is returned.
+    Its arguments are (t, spent, arms, told, p, memory, rng): t is the coming round, from 1, and `spent` the sum of all
+    costs; `arms.n`, `arms.reward`, `arms.cost`, `arms.reward_sq` and `arms.cost_sq` are arrays over arms, where n may
+    be 0; `told` is what `prepare` returned, p the parameters as in `index`, `memory` the policy's own array (zeros at
+    the start) and `rng` its random generator. Raises ValueError as `index` does, and if no whole number is returned.
 
     Until release 0.4 it may instead take (t, n, reward, cost, reward_sq, cost_sq, problem, params, memory, rng).
 

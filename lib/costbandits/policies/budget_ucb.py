@@ -107,8 +107,7 @@ class UCBBV1(_LowestCostIndex):
     """UCB-BV1: r/c + (1 + 1/lambda) eps / (lambda - eps), eps = sqrt(2 log(t-1) / n); infinite for eps >= lambda.
 
     Xia et al., Eq. (20-b); parameters as in `BudgetUCB`. Where eps is just below lambda one pull takes much off the
-    index: among 100 arms every second round has another arm, for ten million rounds and more, so that hardly any two
-    can be played at once.
+    index: among 100 arms every second round has another, for ten million rounds and more; few pulls are made at once.
 
     >>> cb.UCBBV1.rule(101, 25, 10.0, 5.0, 10.0, 5.0, 0.1, np.array([0.25]))     # eps >= lambda: nothing is known yet
     inf

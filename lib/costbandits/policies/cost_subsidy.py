@@ -301,8 +301,7 @@ class BlindETC(_Subsidy):
 def batch(m, horizon):
     """How many pulls an arm has after round m (tau_m), and the radius then (b_m).
 
-    T 4^-m never falls to 1: before m + 1 is asked for two arms have tau_m pulls each, which are more than T together
-    once T 4^-m is below 8.6.
+    T 4^-m never falls to 1: before round m + 1 two arms have tau_m pulls each, more than T once T 4^-m is below 8.6.
     """
     squared_gap = 0.25**m
     known = log(horizon * squared_gap)

@@ -210,8 +210,7 @@ class MomentIMED(_Empirical):
         b, in units of reward, above 0. Rewards lie between 0 and b; costs are 0 or more.
     dependence : {"independent", "any", "sample"}
         How reward and cost of a pull depend: not at all, so that variances add up; in a way that nobody knows, so that
-        the standard deviations of R and rho C do; or as the sample variance of X says, from the sum of R C that the
-        policy then keeps.
+        the standard deviations of R and rho C do; or as the sample variance of X says, for which sums of R C are kept.
 
     Examples
     --------

@@ -207,11 +207,10 @@ def omega_kl_ucb(t, arm, p: Rho):
 class OmegaKLUCB(IndexRule):
     """omega-UCB with bounds by divergences: sup {x : n kl(r, x) <= L} / inf {y : n kl(c, y) <= L}, L = rho log t.
 
-    The index of omega-UCB (Heyden et al., Eq. 2) with one thing exchanged: where its bounds are those of a normal
-    limit, these are Chernoff's. It keeps the promise that omega-UCB breaks: its regret is O(B^(1 - rho)) for rho < 1
-    and O(log B) from rho = 1 on, however rewards and costs depend on each other. (Ours; the lesson has the proof.) An
-    arm whose observed costs are all 0 has an infinite index; so has one whose lower bound is below the smallest number.
-    rho, above 0, is how much to explore.
+    The index of omega-UCB (Heyden et al., Eq. 2) with Chernoff's bounds in place of those of a normal limit. It keeps
+    the promise that omega-UCB breaks: its regret is O(B^(1 - rho)) for rho < 1 and O(log B) from rho = 1 on, however
+    rewards and costs depend on each other. (Ours; the lesson has the proof.) An arm whose observed costs are all 0 has
+    an infinite index; so has one whose lower bound is below the smallest number. rho, above 0, is how much to explore.
 
     At round 101, of an arm that has paid 0.4 and cost 0.2 in each of its 50 pulls:
 

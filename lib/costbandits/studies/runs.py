@@ -152,8 +152,7 @@ def join(first: Runs | Reduced, second: Runs | Reduced) -> Runs | Reduced:
     Parameters
     ----------
     first, second : Runs or Reduced
-        Two of a kind; a label may stand in only one of them. Policies of `first` come first in the result, and its
-        replications keep their order.
+        Two of a kind, without a label in common. Policies of `first` come first, and its replications keep their order.
 
     Examples
     --------
