@@ -235,14 +235,15 @@ class Study:
         return run
 
     def _check_promises(self, label, policy, kernel, problem, run, play):
-        def pulls(rounds, fast_too):
-            return play(rounds, fast_too).state.arms.n
-
         rounds = int(run.state.now.rounds)
         found = kernel.broken(policy, run, problem, rounds)
-        if found is None and not np.array_equal(run.state.arms.n, pulls(run.max_rounds, False)):
-            # No index that was evaluated broke its promise, yet pulls differ.
-            found = "regular" if kernel.blocks(policy) else "monotone", _first_difference(pulls, rounds)
+        if found is None and not np.array_equal(run.state.arms.n, play(run.max_rounds, False).state.arms.n):
+            # No index that was evaluated broke its promise, yet pulls differ: from a round on, found by bisection.
+            def differ(t):
+                return not np.array_equal(*(play(t, fast_too).state.arms.n for fast_too in (True, False)))
+
+            first = 1 + bisect.bisect_left(range(1, rounds), True, key=differ)
+            found = "regular" if kernel.blocks(policy) else "monotone", first
         self._refuse(label, policy, found)
 
     def _refuse(self, label, policy, found):
@@ -290,14 +291,6 @@ class Study:
                              for name, value in kept.items()), "reduce(runs)", values,
                 "must be a dict from names to arrays of numbers with leading axes (policy, replication)")
         return {name: value[0, 0] for name, value in kept.items()}
-
-
-def _first_difference(pulls, rounds):
-    """The first round up to which the pulls of kernel and definition differ, by bisection; they do after `rounds`."""
-    def differ(t):
-        return not np.array_equal(pulls(t, True), pulls(t, False))
-
-    return 1 + bisect.bisect_left(range(1, rounds), True, key=differ)
 
 
 def _scaling(policy, what, bandit):
