@@ -11,18 +11,9 @@ import importlib
 
 from . import policies
 from .engine.stops import AnytimeBudget, Budget, HardBudget, Horizon
-from .environments import instances
+from .environments import distributions, instances
 from .environments.bandits import Bandit, LinearBandit
-from .environments.distributions import (
-    Bernoulli,
-    Beta,
-    ClippedLogNormal,
-    Constant,
-    Discrete,
-    Empirical,
-    TruncatedNormal,
-    check_sampler,
-)
+from .environments.distributions import *  # noqa: F403
 from .environments.joint import Pairs
 from .policies import *  # noqa: F403
 from .studies.runs import Reduced, Runs, join
@@ -39,9 +30,8 @@ _ROOMS = {"environments": ("ads", "distributions", "polytopes"), "studies": ("pr
           "studies.agent": ("Agent",), "theory.intervals": ("asymmetric_interval",), "analysis.statistics": ("paired",)}
 _LATER = {name: f"{__name__}.{room}" for room, names in _ROOMS.items() for name in names}
 
-__all__ = ["AnytimeBudget", "Bandit", "Bernoulli", "Beta", "Budget", "ClippedLogNormal", "Constant", "Discrete",
-           "Empirical", "HardBudget", "Horizon", "LinearBandit", "Pairs", "Reduced", "Runs", "StoreError",
-           "TruncatedNormal", "check_sampler", "instances", "join", "simulate", *policies.__all__, *_LATER]
+__all__ = ["AnytimeBudget", "Bandit", "Budget", "HardBudget", "Horizon", "LinearBandit", "Pairs", "Reduced", "Runs",
+           "StoreError", "instances", "join", "simulate", *distributions.__all__, *policies.__all__, *_LATER]
 
 
 def __getattr__(name):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..checks import frozen, number, numbers, ours, require
 from .distributions import Distribution, TruncatedNormal, check_law
-from .joint import Pairs, Units, read_log
+from .joint import Pairs, Units, _read_log
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ class Bandit:
         >>> bandit.names, bandit.reward_means * bandit.units.reward
         (('blue', 'red'), array([12., 15.]))
         """
-        outcomes, names, units = read_log(frame, arm, reward, cost, max_reward, max_cost)
+        outcomes, names, units = _read_log(frame, arm, reward, cost, max_reward, max_cost)
         bandit = cls(outcomes=outcomes, names=names)
         bandit.units = units
         return bandit

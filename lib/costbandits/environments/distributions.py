@@ -14,6 +14,9 @@ import numpy as np
 
 from ..checks import FINITE, frozen, number, numbers, positive, require
 
+__all__ = ["Bernoulli", "Beta", "ClippedLogNormal", "Constant", "Discrete", "Empirical", "TruncatedNormal",
+           "check_sampler"]
+
 
 class Distribution:
     """Base of all laws; a law of your own needs these three attributes and `sample`.

@@ -2,16 +2,13 @@
 
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import FINITE, bare, frozen, numbers, positive, require
 from .distributions import Constant, Discrete, Empirical
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEW = 32        # pairs that are merged if they are equal, and then counted
 
@@ -91,14 +88,8 @@ class Units(NamedTuple):
     cost: float = 1.0
 
 
-def read_log(frame: "pd.DataFrame", arm: str, reward: str, cost: str, max_reward: float | None,
-             max_cost: float | None) -> tuple[list[Pairs], tuple, Units]:
-    """A law of pairs for each arm of a log, the arms' names, sorted, and the units: `Bandit.from_log`.
-
-    >>> import pandas as pd
-    >>> read_log(pd.DataFrame({"a": ["x", "x"], "r": [0, 6], "c": [1, 1]}), "a", "r", "c", 10, None)[1:]
-    (('x',), Units(reward=10.0, cost=1.0))
-    """
+def _read_log(frame, arm, reward, cost, max_reward, max_cost):
+    """What `Bandit.from_log` makes of a log: a law of pairs for each arm, the arms' names, sorted, and the units."""
     import pandas as pd
     require(isinstance(frame, pd.DataFrame), "frame", frame, "must be a DataFrame, with a row for each pull, as "
             "pd.read_csv makes")
