@@ -1,6 +1,6 @@
-"""The best mixture of arms, read off the upper hull of the points (cost, reward).
+"""The best mixture of arms under an anytime budget, for policies and bounds: two arms on the upper hull.
 
-Policies and bounds for an anytime budget share it: both ask which two arms a budget per round is best spent on.
+They are the ends of the edge of the hull of the points (cost, reward), null arm included, that crosses cost = rate.
 """
 
 import numba as nb

@@ -4,8 +4,7 @@ Elumar, Tekin and Yagan, "Bandits with Anytime Knapsacks". A round costs nothing
 a *skip*, because a pull might break the constraint, and a *pass*, because the mixture of arms that is played has a
 share for the null arm, which costs 0 and pays 0.
 
-The best mixture is a linear program with two rows, so two arms are enough (a base): the ends of the edge of the upper
-hull of the points (cost, reward), null arm included, that crosses the line cost = c. `bridge` finds it.
+The best mixture is a linear program with two rows, so two arms are enough (a base), which `bridge` finds.
 """
 
 import warnings

@@ -101,9 +101,8 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
     common = {"policies": list(study.policies), "replications": np.array(ids, np.int64), "fractions": study.fractions}
     if reduce is not None:
         return Reduced(**common, values=arrays, origin=study.origin)
-    instances = [study.instance(replication) for replication in ids]
-    return Runs(**common, **arrays, bandits=[bandit for bandit, _ in instances], stops=[stop for _, stop in instances],
-                seed=study.seed)
+    instances, stops = map(list, zip(*map(study.instance, ids), strict=True))
+    return Runs(**common, **arrays, bandits=instances, stops=stops, seed=study.seed)
 
 
 def _collect(study, ids, n_jobs, store, steps):
