@@ -516,7 +516,7 @@ class ControlBudget(_KnowsMeans):
 
     "Non-monotonic Resource Utilization in the Bandits with Knapsacks Problem": constant regret for known means. There
     the null arm, which costs nothing, is pulled where a round is skipped here. The threshold is as we know it; the
-    paper's text was not at hand.
+    paper's text was not at hand. Near the threshold the arms alternate.
 
     >>> cb.ControlBudget()
     ControlBudget()
