@@ -32,7 +32,7 @@ def pd_bwk(t, arm, p):
 class PDBwK(IndexRule):
     """PD-BwK with one resource: (r + rad(r, n)) / (c - rad(c, n)), rad(v, n) = sqrt(g v / n) + g / n.
 
-    Infinite where the denominator is not positive. No t: from the first round on g is the logarithm of the whole run.
+    Infinite where the denominator is not positive. g stands in place of log t, for the logarithm of the whole run.
 
     The paper has g of the order of log(T K d), for d resources and T rounds, and leaves the factor open. Our readings:
     the factor is 1; d = 1; the price of time, the paper's second resource, is 0; and with a budget B the number of

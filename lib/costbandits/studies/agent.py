@@ -484,7 +484,7 @@ class Agent:
     def load(cls, path: str | os.PathLike, policy: Policy, stop: StopRule) -> "Agent":
         """The agent that was saved, for the same policy and stop rule.
 
-        Raises ValueError, and leaves the file, if it is damaged, something else, or of another policy, rule or version.
+        Raises ValueError, and leaves the file, if it is damaged, no agent, or of another policy, stop rule or version.
         """
         require_policy("policy", policy)
         state = _read(path)
