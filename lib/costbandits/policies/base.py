@@ -297,10 +297,9 @@ class IndexRule(_Ruled):
 class NamedRule(Policy):
     """A policy that picks among all arms by `rule`, from (t, spent, arms, told, p, memory, rng); all are read by name.
 
-    t is the coming round, counted from 1, and `spent` what was spent before it; `arms` are the arms' pulls and sums
-    (`state.Arms`). Subclasses say what it is told of the problem, `told(problem)`, with which parameters, `p`, and
-    what it remembers, `remember(problem)`; each is an array, or a tuple of arrays and numbers. It returns a position,
-    SKIP, NULL_ARM, or END if no arm is affordable.
+    t is the coming round, from 1, and `spent` what was spent before it; `arms` has pulls and sums (`state.Arms`).
+    Subclasses say what it is told, `told(problem)`, its parameters, `p`, and what it remembers, `remember(problem)`, as
+    arrays, or tuples of arrays and numbers. It returns a position, SKIP, NULL_ARM, or END if none is affordable.
 
     With a `learn`, that is called after each pull, with (t, arm, outcome, arms, told, p, memory, rng): t rounds are
     over, and the last one paid `outcome.reward` and cost `outcome.cost`.

@@ -188,8 +188,7 @@ class CB(NamedRule):
     ridge : float
         A starts at ridge times the identity (rho in the paper), above 0.
     noise : float, optional
-        The sub-Gaussian constant C of rewards and costs that the policy is told, above 0; by default the bandit's.
-        C = 1/2 holds for whatever lies in [0, 1].
+        The sub-Gaussian constant C of rewards and costs, above 0; by default the bandit's. C = 1/2 holds on [0, 1].
 
     Examples
     --------
