@@ -10,7 +10,6 @@ other to `build/<profile>/figures/<notebook>/`; the ledger of the deep profile, 
 also to `figures/deep/<notebook>/`.
 """
 
-import argparse
 import base64
 import contextlib
 import fcntl
@@ -193,9 +192,7 @@ def _ignore_signals():
 
 def main(arguments=None):
     """The command; its exit status: 0, 1 for a failed notebook, 2 for bad input, 130 when interrupted."""
-    settings.begin()
-    parser = argparse.ArgumentParser(prog="python -m compendium", description=__doc__.partition("\n")[0])
-    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
+    parser = settings.begin("compendium", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     runs = commands.add_parser("run", help="execute a notebook under a profile and publish its results")
     runs.add_argument("notebook")

@@ -7,7 +7,6 @@ table stands between `<!-- totals -->` and `<!-- end of totals -->`. Both are fi
 text is in the form that the Journal of Open Source Software takes, which is Pandoc's; `page` turns it into MyST.
 """
 
-import argparse
 import re
 import shutil
 import sys
@@ -19,7 +18,6 @@ from costbandits.checks import require
 
 from . import check, ledger, outcome, publication, settings
 from .project import claims as claims_of
-from .terminal import text_of
 from .typography import typeset
 from .yaml12 import parse
 
@@ -123,20 +121,12 @@ def build(root, folder):
 
 def main(arguments=None):
     """The command; its exit status: 0, 1 if the page has a fault, 2 if an input is wrong."""
-    settings.begin()
-    parser = argparse.ArgumentParser(prog="python -m compendium.paper", description=__doc__.partition("\n")[0])
-    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
-    folder = Path(parser.parse_args(arguments).build) / "paper"
-    try:
-        texts = made(".", ledger.read(LEDGER), claims_of("."))
-        for name in publication.stale(".", texts):
-            publication.replace(name, texts[name])
-            print(f"{name}: written")
-        found = build(".", folder)
-    except (ValueError, OSError) as error:
-        print(f"costbandits: {text_of(error)}", file=sys.stderr)
-        return 2
-    return check.tell(found, f"{folder / 'paper.html'}: the report, as one page")
+    def work(home):
+        publication.write_stale(made(".", ledger.read(LEDGER), claims_of(".")))
+        found = build(".", home / "paper")
+        return check.tell(found, f"{home / 'paper/paper.html'}: the report, as one page")
+
+    return settings.command("compendium.paper", __doc__, work, arguments)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,13 @@ def stale(root, texts):
             if not (path := Path(root) / name).exists() or path.read_text(encoding="utf-8") != text]
 
 
+def write_stale(texts):
+    """Write these files of the current folder, path -> text, if they do not have their text, and say so."""
+    for name in stale(".", texts):
+        replace(name, texts[name])
+        print(f"{name}: written")
+
+
 def complete(folder):
     """Finish the publication into `folder` that was interrupted; whether there was one."""
     folder = Path(folder)

@@ -7,7 +7,6 @@ claim; the README, between two marks, totals, ten findings of the chapters, figu
 which policy for which problem; paper/paper.md, the report for a journal, numbers.
 """
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -23,7 +22,6 @@ from . import cells, ledger, paper, publication, settings
 from .outcome import STANDINGS, choices, cover, findings, looked_at, own, region, title, totals, value
 from .project import DEEP, chapters, claims_file, heading, paper_of, prose
 from .project import claims as claims_of
-from .terminal import text_of
 from .typography import plain
 
 CLAIMS, LEDGER, REPORT, README = "claims", "figures/ledger.csv", "REPRODUCTION.md", "README.md"
@@ -215,26 +213,18 @@ def made(root):
 
 def main(arguments=None):
     """The command; its exit status: 0, 2 if the inputs are wrong."""
-    settings.begin()
-    parser = argparse.ArgumentParser(prog="python -m compendium.report", description=__doc__.partition("\n")[0])
-    parser.parse_args(arguments)
-    try:
+    def work(_):
         for journal in list(Path("figures").glob(f"**/{publication.JOURNAL}")):
             publication.complete(journal.parent)       # a publication was interrupted there
         texts, left_out = made(".")
-        old = publication.stale(".", texts)
-        for name in old:
-            publication.replace(name, texts[name])
-    except (ValueError, OSError) as error:
-        print(f"costbandits: {text_of(error)}", file=sys.stderr)
-        return 2
-    for name in unjudged("."):
-        print(f"left out, for it has no ledger (make all): {name}", file=sys.stderr)
-    for row in left_out:
-        print(f"left out, for it answers no question of the paper scale (make deep): {row}", file=sys.stderr)
-    for name in old:
-        print(f"{name}: written")
-    return 0
+        publication.write_stale(texts)
+        for name in unjudged("."):
+            print(f"left out, for it has no ledger (make all): {name}", file=sys.stderr)
+        for row in left_out:
+            print(f"left out, for it answers no question of the paper scale (make deep): {row}", file=sys.stderr)
+        return 0
+
+    return settings.command("compendium.report", __doc__, work, arguments)
 
 
 if __name__ == "__main__":

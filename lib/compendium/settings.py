@@ -5,11 +5,14 @@ does the same for what it starts without this package, and fixes what BLAS and N
 the last bit of a sum may be another.
 """
 
+import argparse
 import contextlib
 import os
 import sys
 import warnings
 from pathlib import Path
+
+from .terminal import text_of
 
 # Python's own that change what a program prints or runs; matplotlib's; and where Jupyter would find other templates.
 DROPPED = ("PYTHONOPTIMIZE", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONIOENCODING", "PYTHONHASHSEED", "PYTHONINSPECT",
@@ -20,8 +23,11 @@ FIXED = {"PYTHONUTF8": "1", "JUPYTER_PREFER_ENV_PATH": "1"}
 PLACES = {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "jupyter", "MPLCONFIGDIR": "matplotlib"}
 
 
-def begin():
-    """End a command in a Python without docstrings and `assert`; and let no sign end it that the terminal lacks."""
+def begin(name, told):
+    """The parser of a command's arguments; `told` says first what it does.
+
+    It ends in a Python without docstrings and `assert`, and no sign ends it that the terminal lacks.
+    """
     if sys.flags.optimize:
         print(f"costbandits: PYTHONOPTIMIZE = {sys.flags.optimize}: must be unset, for docstrings are part of the "
               "book, and `assert` checks it", file=sys.stderr)
@@ -33,6 +39,19 @@ def begin():
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):       # in the place of a terminal, something that is no file
             stream.reconfigure(errors="replace")
+    parser = argparse.ArgumentParser(prog=f"python -m {name}", description=told.partition("\n")[0])
+    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
+    return parser
+
+
+def command(name, told, work, arguments):
+    """The exit status of a command without further arguments: that of `work(build)`, or 2 if an input is wrong."""
+    build = Path(begin(name, told).parse_args(arguments).build)
+    try:
+        return work(build)
+    except (ValueError, OSError) as error:
+        print(f"costbandits: {text_of(error)}", file=sys.stderr)
+        return 2
 
 
 def isolate(build):

@@ -1,35 +1,27 @@
 """The command behind `make site`: lay out the pages, let Sphinx build them, follow every link."""
 
-import argparse
 import shutil
 import sys
 import time
-from pathlib import Path
 
 from .. import check, settings
-from ..terminal import text_of
 from . import sources
 
 
 def main(arguments=None):
     """The command; its exit status: 0, 1 if Sphinx has a warning or a link is dead, 2 if an input is wrong."""
-    settings.begin()
-    parser = argparse.ArgumentParser(prog="python -m compendium.site", description=__doc__.partition("\n")[0])
-    parser.add_argument("--build", default="build", help="folder for everything that is not committed")
-    build, began = Path(parser.parse_args(arguments).build), time.monotonic()
-    from sphinx.cmd.build import build_main
-    try:
+    def work(build):
+        from sphinx.cmd.build import build_main
+        began, site, doctrees = time.monotonic(), build / "site", build / "site-doctrees"
         folder = sources.lay_out(".", build)
-    except (ValueError, OSError) as error:
-        print(f"costbandits: {text_of(error)}", file=sys.stderr)
-        return 2
-    site = build / "site"
-    if build_main(["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-c", "book", "-d",
-                   str(build / "site-doctrees"), str(folder), str(site)]):
-        shutil.rmtree(build / "site-doctrees", ignore_errors=True)      # else the next build would not warn again
-        return 1
-    found = check.faults(site)
-    return check.tell(found, f"{site / 'index.html'}: the reading site, built in {time.monotonic() - began:.0f} s")
+        if build_main(["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-c", "book", "-d", str(doctrees),
+                       str(folder), str(site)]):
+            shutil.rmtree(doctrees, ignore_errors=True)      # else the next build would not warn again
+            return 1
+        found = check.faults(site)
+        return check.tell(found, f"{site / 'index.html'}: the reading site, built in {time.monotonic() - began:.0f} s")
+
+    return settings.command("compendium.site", __doc__, work, arguments)
 
 
 if __name__ == "__main__":
