@@ -13,6 +13,7 @@ also to `figures/deep/<notebook>/`.
 import base64
 import contextlib
 import fcntl
+import importlib
 import math
 import os
 import shutil
@@ -33,8 +34,6 @@ from .project import AUDIT, PUBLISHED, notebooks
 from .terminal import Line, minutes, say, text_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-INTERRUPTED = {"run": "nothing published, finished replications are kept", "new": "nothing is laid out",
-               "refresh": "the notebook at hand stays as it is"}
 
 
 class Failed(Exception):
@@ -47,7 +46,8 @@ def run(job, among=()):
     Failed says if the notebook fails or its results cannot be published; what it has left is kept for inspection.
     """
     from .execution import Execution, with_papermill
-    page.require_packages()      # one that is missing shows now and not after hours
+    for module in page.PACKAGES:
+        importlib.import_module(module)      # one that is missing shows now and not after hours
     where = f", notebook {among.index(job.name) + 1} of {len(among)}" if among else ""
     line = Line(f"{job.name} ({job.profile}{where})")
     with _scratch(job.home, job.name) as scratch, _told(job.name, f"Nothing is published; see {relpath(scratch)}"):
@@ -195,22 +195,25 @@ def main(arguments=None):
     parser = settings.begin("compendium", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     runs = commands.add_parser("run", help="execute a notebook under a profile and publish its results")
+    runs.set_defaults(work=_run, left="nothing published, finished replications are kept")
     runs.add_argument("notebook")
     runs.add_argument("--profile", required=True, help="a folder of params/")
     runs.add_argument("--among", nargs="+", default=(), metavar="NOTEBOOK", help="all that are run, to say how many")
     runs.add_argument("--done", metavar="FILE", help="for make: made at the end, as old as the beginning")
     refreshes = commands.add_parser("refresh", help="execute committed notebooks in place")
+    refreshes.set_defaults(work=_refresh, left="the notebook at hand stays as it is")
     refreshes.add_argument("notebook", nargs="*", help="all by default")
     news = commands.add_parser("new", help="lay out the chapter of another paper")
+    news.set_defaults(work=_new, left="nothing is laid out")
     news.add_argument("name", help="of the notebook, and of everything that belongs to it")
     news.add_argument("--title", required=True, help="heading of the chapter")
     options = parser.parse_args(arguments)
     try:
         with _interruptible():
-            COMMANDS[options.command](options)
+            options.work(options)
         return 0
     except KeyboardInterrupt:
-        said, status = f"interrupted: {INTERRUPTED[options.command]}", 130
+        said, status = f"interrupted: {options.left}", 130
     except Failed as error:
         said, status = error, 1
     except (ValueError, OSError, StoreError, ModuleNotFoundError) as error:
@@ -219,26 +222,21 @@ def main(arguments=None):
     return status
 
 
-def _say_how_long(job, options):
-    home = Path(options.done).parent
-    left = times.due(options.among, home, home / "inputs" / job.profile)
-    seconds = times.ahead(Path(), [*{job.name, *left}])
-    if seconds is not None:
-        told = f"{len(left)} chapters are" if len(left) > 1 else "one chapter is"
-        say(f"{told} to be played: about {math.ceil(seconds / 60)} minutes on this machine, less if replications "
-            "are in the store", sys.stderr)
-
-
 def _run(options):
     began = time.time_ns()
     job = preparation.prepare(".", options.notebook, options.profile, options.build)
     require(not options.among or job.name in options.among, "--among", options.among, f"must have {job.name!r}")
     settings.isolate(options.build)
-    if options.done and job.profile == PUBLISHED:
-        _say_how_long(job, options)
+    home = Path(options.done).parent if options.done else None
+    if home and job.profile == PUBLISHED:
+        left = times.due(options.among, home, home / "inputs" / job.profile)
+        if (seconds := times.ahead(Path(), [*{job.name, *left}])) is not None:
+            told = f"{len(left)} chapters are" if len(left) > 1 else "one chapter is"
+            say(f"{told} to be played: about {math.ceil(seconds / 60)} minutes on this machine, less if replications "
+                "are in the store", sys.stderr)
     say(run(job, options.among), sys.stdout)
-    if options.done:
-        Path(options.done).parent.mkdir(parents=True, exist_ok=True)
+    if home:
+        home.mkdir(parents=True, exist_ok=True)
         publication.replace(options.done, "", began)     # for make an edit during the run comes after it
 
 
@@ -253,16 +251,14 @@ def _refresh(options):
 def _new(options):
     from . import new
     settings.isolate(options.build)
-    new.check(".", options.name, options.title)
-    with _scratch(Path(options.build).resolve() / "new", options.name) as scratch:
-        files = new.lay_out(scratch, options.name, options.title, partial(refresh, consequence="Nothing is laid out"))
+    name, title = options.name, " ".join(options.title.split())
+    new.check(".", name, options.title)
+    with _scratch(Path(options.build).resolve() / "new", name) as scratch:
+        files = new.lay_out(scratch, name, title, partial(refresh, consequence="Nothing is laid out"))
         _ignore_signals()
-        new.write(".", scratch, options.name, options.title, files)
+        new.write(".", scratch, name, title, files)
         shutil.rmtree(scratch)
-    print(new.named("remains.txt", options.name), end="")
-
-
-COMMANDS = {"run": _run, "refresh": _refresh, "new": _new}
+    print(new.named("remains.txt", name), end="")
 
 
 if __name__ == "__main__":

@@ -76,8 +76,7 @@ class Execution:
     def __init__(self, work, scratch, cwd):
         self._work, self._log, self.watcher = work, scratch / "kernel.log", Watcher(scratch / "progress.jsonl")
         self.cell, self._result, self._error, self._ended = 0, None, None, threading.Event()
-        self._reply = {}        # the kernel's, to the last cell
-        self._meter = None      # of the kernel, once it runs
+        self._reply, self._meter = {}, None     # the kernel's reply to the last cell; its meter, once it runs
         # The debugger's warning about frozen modules would be the only line of most logs.
         self._kernel = Kernel(cwd, self._log, {VARIABLE: str(self.watcher.path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
 

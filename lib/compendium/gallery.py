@@ -133,7 +133,8 @@ class Gallery:
             (self.output / f"{name}.csv").write_text(_csv(name, table), encoding="utf-8")
             ahead = self._ahead.get(name.removesuffix(STANDIN))
             if ahead is not None:
-                ahead.update(_by_first(self.published(name)))
+                there = self.published(name)
+                ahead.update(there.set_index(there.columns[0]))
 
     def _is_published(self, name, fig, table):
         """Whether the published picture, if any, shows the same: the same table, or without one the same pixels."""
@@ -148,7 +149,7 @@ class Gallery:
     def ahead(self, name):
         """Show the table `name` as published before the section that makes it; a run that files shows its own there."""
         there = self.published(name)
-        shown = _by_first(there) if len(there) else Markdown("*A later section makes this table.*")
+        shown = there.set_index(there.columns[0]) if len(there) else Markdown("*A later section makes this table.*")
         self._ahead[name] = display(shown, display_id=True)
 
     def tell(self, text):
@@ -191,10 +192,6 @@ def _csv(name, table):
     require(counted or None not in table.index.names, f"index of table {name}", list(table.index.names),
             "must be named, or just count the rows")
     return table.to_csv(float_format="%.6g", lineterminator="\n", index=not counted)
-
-
-def _by_first(table):
-    return table.set_index(table.columns[0])
 
 
 def _listed(findings):

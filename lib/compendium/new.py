@@ -53,7 +53,6 @@ def check(root, name, title):
 
 def lay_out(scratch, name, title, refresh):
     """Write the files of a chapter below `scratch`, the notebook executed by `refresh(scratch, name)`; their paths."""
-    title = " ".join(title.split())
     files = {goal.format(name=name): named(source, name) for source, goal in FILES.items()}
     files[NOTEBOOK.format(name=name)] = _notebook(named("notebook.md", name).replace(TITLE, title, 1))
     for file, text in files.items():
@@ -93,7 +92,7 @@ def _notebook(text):
 
 def write(root, scratch, name, title, files):
     """Move the files of a chapter from `scratch` into the project, and put it on its lists: all, or nothing."""
-    root, moved, title = Path(root), [], " ".join(title.split()).replace("|", r"\|")
+    root, moved, title = Path(root), [], title.replace("|", r"\|")
     lists = {file: (root / file).read_text(encoding="utf-8") for file in LISTS}
     try:
         for file in files:

@@ -42,15 +42,12 @@ def findings(root, names, number=10):
         half = (len(found) + 1) // 2      # a chapter begins with what holds: one of each half in turn
         told[name] = list(filter(None, itertools.chain(*itertools.zip_longest(found[:half], found[half:]))))
     turns = [(name, told[name][k]) for k in range(number) for name in told if k < len(told[name])]
-    chosen = sorted(turns[:number], key=lambda turn: names.index(turn[0]))
-    return "\n".join(f"1. {in_short(text)} [{plain(title(root, name))}{_section(text, ', section ')}]"
-                     f"(notebooks/{name}.ipynb{_section(text, '#section-')})" for name, text in chosen)
-
-
-def _section(text, before):
-    """The number of the section that a finding names last, behind these words; "" if it names none."""
-    found = SHOWN.search(text)
-    return f"{before}{found[1]}" if found else ""
+    lines = []
+    for name, text in sorted(turns[:number], key=lambda turn: names.index(turn[0])):
+        words, place = [f"{before}{found[1]}" if (found := SHOWN.search(text)) else ""
+                        for before in (", section ", "#section-")]
+        lines.append(f"1. {in_short(text)} [{plain(title(root, name))}{words}](notebooks/{name}.ipynb{place})")
+    return "\n".join(lines)
 
 
 def looked_at(rows, claims):

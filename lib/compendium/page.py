@@ -1,6 +1,5 @@
 """The HTML page of an executed notebook; it needs nothing else, neither files nor a network."""
 
-import importlib
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -11,12 +10,6 @@ from .cells import folded
 # What the HTML page is made with. The package nbconvert itself can be imported also where its exporters cannot.
 PACKAGES = ("fontTools.subset", "math_core", "nbconvert.exporters.html", "nbconvert.filters.markdown_mistune",
             "ziamath")
-
-
-def require_packages():
-    """Raise ModuleNotFoundError if a package is missing that a page is made with."""
-    for module in PACKAGES:
-        importlib.import_module(module)
 
 
 def _formula(tex, display=False):

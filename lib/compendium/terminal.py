@@ -32,36 +32,23 @@ class Watcher:
     def line(self):
         """What runs, the share of everything announced that is done, time left; empty while no study runs."""
         self._look()
-        share = self.share()
+        (start, _), (now, share) = self._seen[0], self._seen[-1]
         done, total = self.done.get(self.label, (0, 0))
-        parts = [f"{self.label} {done}/{total}"] if self.running() else []
+        parts = [f"{self.label} {done}/{total}"] if done < total else []
         # The share says nothing of a study that was not announced.
         if share and (done >= total or self.label in self.announced):
             parts.append(f"{math.floor(100 * share)}% of all")
-            if share < 1 and (left := self.left()):
-                parts.append(f"about {minutes(left)} left")
+            # At the speed of the last third of the time: replications that are in the store have passed at once.
+            since = now - max(WINDOW, (now - start) / 3)
+            then, before = max((look for look in self._seen if look[0] <= since), default=self._seen[0])
+            if before < share < 1 and now > then:
+                parts.append(f"about {minutes((1 - share) * (now - then) / (share - before))} left")
         return " · ".join(parts)
 
     def running(self):
         """The label of the study that runs, or None."""
         done, total = self.done.get(self.label, (0, 0))
         return self.label if done < total else None
-
-    def share(self):
-        """Share of the announced work that is done, or None if nothing was announced."""
-        if work := sum(self.announced.values()):
-            return sum(self.announced.get(each, 0) * done / total for each, (done, total) in self.done.items()) / work
-        return None
-
-    def left(self):
-        """Seconds to the end at the speed of the last third of the time, or None before there is a speed.
-
-        Not over all the time: replications that are in the store pass at once, and would make the speed look too high.
-        """
-        (start, _), (now, share) = self._seen[0], self._seen[-1]
-        since = now - max(WINDOW, (now - start) / 3)
-        then, before = max((look for look in self._seen if look[0] <= since), default=self._seen[0])
-        return (1 - share) * (now - then) / (share - before) if share > before else None
 
     def _look(self):
         if self.path.exists():
@@ -76,7 +63,9 @@ class Watcher:
                     if "label" in message:
                         self.label = message["label"]
                         self.done[self.label] = (message["done"], message["total"])
-        self._seen.append((self._clock(), self.share() or 0.0))
+        work = sum(self.announced.values())
+        done = sum(self.announced.get(each, 0) * done / total for each, (done, total) in self.done.items())
+        self._seen.append((self._clock(), done / work if work else 0.0))
 
 
 def say(text, stream):

@@ -95,8 +95,6 @@ def ahead(root: Path, names: list[str]) -> float | None:
 
 def due(names: list[str], home: Path, inputs: Path) -> list[str]:
     """Which chapters make still has to play: those without a stamp, or with one that is older than their inputs."""
-    def changed(path):
-        return path.stat().st_mtime_ns if path.exists() else 0
-
-    return [name for name in names if not (home / f"{name}.done").exists()
-            or changed(inputs / name) > changed(home / f"{name}.done")]
+    files = [(name, home / f"{name}.done", inputs / name) for name in names]
+    return [name for name, stamp, written in files if not stamp.exists()
+            or (written.exists() and written.stat().st_mtime_ns > stamp.stat().st_mtime_ns)]

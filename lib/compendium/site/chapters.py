@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from nbformat.v4 import new_markdown_cell
 from PIL import Image
 
 from .. import cells as code
@@ -56,7 +57,7 @@ def chapter(root, name, build, links):
             told = _told(cell)
             cells += (made := _code(root, name, cell))
             picture = made[1] if made[1:] else picture
-            cells += [_cell(prose(told), f"told-{cell['id']}")] if told else []
+            cells += [new_markdown_cell(prose(told), id=f"site-told-{cell['id']}")] if told else []
         else:
             text = prose(cell["source"])
             if picture and (caption := CAPTION.match(text)):
@@ -65,7 +66,7 @@ def chapter(root, name, build, links):
                                      f"{caption[0].strip()}\n\n</figcaption>\n</figure>\n")
             picture = None
             cells += [{**cell, "source": text}] * bool(text)
-    cells.insert(1, _cell(_about(root, name, outputs is not None), "about"))
+    cells.insert(1, new_markdown_cell(_about(root, name, outputs is not None), id="site-about"))
     return json.dumps({**notebook, "cells": cells}, ensure_ascii=False)
 
 
@@ -105,13 +106,14 @@ def _code(root, name, cell):
             output["data"]["text/html"] = _readable("".join(output["data"]["text/html"]))
     drawn = [output for output in cell["outputs"] if "image/png" in output.get("data", {}) or _linked(output)]
     rest = [output for output in cell["outputs"] if output not in drawn]
-    filed = [figure for figure in code.filed(cell["source"]) if drawn and _file(root, name, figure, "svg").exists()]
-    filed = filed or [*filter(None, (_linked(output) or _published(root, name, output) for output in drawn))]
+    folder = Path(root) / "figures" / name
+    filed = [figure for figure in code.filed(cell["source"]) if drawn and (folder / f"{figure}.svg").exists()]
+    filed = filed or [*filter(None, (_linked(output) or _published(folder, output) for output in drawn))]
     if not filed:
         return [cell]
     cell["outputs"] = rest
     figures = (_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
-    return [cell, _cell("\n\n".join(figures), cell["id"])]
+    return [cell, new_markdown_cell("\n\n".join(figures), id=f"site-{cell['id']}")]
 
 
 def _linked(output):
@@ -120,11 +122,11 @@ def _linked(output):
     return found and found[1]
 
 
-def _published(root, name, output):
+def _published(folder, output):
     """The figure that a function of the notebook has filed: the one with the pixels that a cell shows, or None."""
     with Image.open(io.BytesIO(base64.b64decode("".join(output["data"]["image/png"])))) as image:
         shown = np.asarray(image.convert("RGB"))
-    return next((png.stem for png in sorted((Path(root) / "figures" / name).glob("*.png"))
+    return next((png.stem for png in sorted(folder.glob("*.png"))
                  if np.array_equal(shown, np.asarray(Image.open(png).convert("RGB")))), None)
 
 
@@ -136,9 +138,9 @@ def _readable(table):
 
 def _figure(root, name, figure, alt, cell):
     """A published figure as SVG, with links to its data and to its cell."""
-    place = f"{up(name)}figures/{name}/{figure}"
-    data = f"[its data (CSV)]({place}.csv) · " * _file(root, name, figure, "csv").exists()
-    image, moving = f"\n{still(root, name, figure, alt, place)}\n", _file(root, name, figure, "live.json")
+    folder, place = Path(root) / "figures" / name, f"{up(name)}figures/{name}/{figure}"
+    data = f"[its data (CSV)]({place}.csv) · " * (folder / f"{figure}.csv").exists()
+    image, moving = f"\n{still(root, name, figure, alt, place)}\n", folder / f"{figure}.live.json"
     if moving.exists():
         image = live.wrapped(moving.read_text(encoding="utf-8"), image)
     return (f'<a id="figure-{figure}"></a>\n\n{image.strip()}\n\n'
@@ -147,8 +149,8 @@ def _figure(root, name, figure, alt, cell):
 
 def still(root, name, figure, alt, place):
     """A published figure as an image; a heat map keeps its shades in the dark, and a phone finds its panels."""
-    image, file, png = f"![{plain(alt)}]({place}.svg)", *(_file(root, name, figure, kind) for kind in ("svg", "png"))
-    drawn = file.read_text(encoding="utf-8") if file.exists() else ""
+    image, file = f"![{plain(alt)}]({place}.svg)", Path(root) / "figures" / name / f"{figure}.svg"
+    drawn, png = file.read_text(encoding="utf-8") if file.exists() else "", file.with_suffix(".png")
     if "QuadMesh" in drawn:
         image = f":::{{container}} heat\n{image}\n:::"
     parts = panels(drawn, png) if png.exists() else []
@@ -165,7 +167,8 @@ def panels(svg, png):
         return []
     # A title or a key of the whole picture, above or below its panels, is a part of its own.
     first, last = min(column[2] for column in columns), max(column[3] for column in columns)
-    shared = [float(y) / _size(svg)[1] for y in SHARED.findall(svg)]
+    height = float(SIZE.search(svg)[2])
+    shared = [float(y) / height for y in SHARED.findall(svg)]
     above, below = [y for y in shared if y < first], [y for y in shared if y > last]
     rows = [at for at, _ in _blank(ink.any(axis=1))]
     top = min(at for at in rows if at > max(above)) if above else 0
@@ -182,16 +185,11 @@ def panels(svg, png):
     return [[round(float(each), 3) for each in part] for part in parts]
 
 
-def _size(svg):
-    """Width and height of a picture, in points."""
-    return [*map(float, SIZE.search(svg).groups())]
-
-
 def _columns(svg):
     """Columns of axes from left to right: their left, right, top and bottom, and whether numbers stand beside them."""
     boxes, columns = [], []
     for path, rest in AXES.findall(svg):
-        at = np.array(re.findall(r"[\d.]+", path), float).reshape(-1, 2) / _size(svg)
+        at = np.array(re.findall(r"[\d.]+", path), float).reshape(-1, 2) / [*map(float, SIZE.search(svg).groups())]
         (left, top), (right, bottom) = at.min(axis=0), at.max(axis=0)
         boxes.append((left, right, top, bottom, bool(NUMBERED.search(rest))))
     for box in sorted(boxes):
@@ -216,14 +214,6 @@ def _cut(ink, left, right):
     """Where to cut between two columns: the first gap wider than those inside of words, or the widest; or None."""
     gaps = [(at, wide) for at, wide in _blank(ink.any(axis=0)) if left < at < right]
     return next((at for at, wide in gaps if wide > 0.008), max(gaps, key=lambda gap: gap[1], default=(None,))[0])
-
-
-def _file(root, name, figure, suffix):
-    return Path(root) / "figures" / name / f"{figure}.{suffix}"
-
-
-def _cell(text, id):
-    return {"cell_type": "markdown", "id": f"site-{id}", "metadata": {}, "source": text}
 
 
 def _about(root, name, full):
