@@ -24,10 +24,7 @@ PLACES = {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "jupyter", "MPLCONFIGD
 
 
 def begin(name, told):
-    """The parser of a command's arguments; `told` says first what it does.
-
-    It ends in a Python without docstrings and `assert`, and no sign ends it that the terminal lacks.
-    """
+    """A command's parser; without docstrings and `assert` it ends, and no sign ends it that the terminal lacks."""
     if sys.flags.optimize:
         print(f"costbandits: PYTHONOPTIMIZE = {sys.flags.optimize}: must be unset, for docstrings are part of the "
               "book, and `assert` checks it", file=sys.stderr)

@@ -25,8 +25,9 @@ def pages():
     for room, (names, packages) in found.items():
         told = "\n".join(_entry("costbandits", name, thing) for name, thing in names)
         told += "".join(_module(f"cb.{name}", module) for name, module in packages)
-        modules = _modules(importlib.import_module(f"costbandits.{room}"))
-        table = "\n".join(f"| `{name}` | {line} |" for name, line in modules)
+        path = importlib.import_module(f"costbandits.{room}").__path__
+        modules = [importlib.import_module(info.name) for info in pkgutil.walk_packages(path, f"costbandits.{room}.")]
+        table = "\n".join(f"| `{'/'.join(each.__name__.split('.')[2:])}` | {_summary(each)} |" for each in modules)
         made[f"api/{room}.md"] = (f"# {room}: {ROOMS[room]}\n\n| module | what is in it |\n|---|---|\n{table}\n\n"
                                   f"```{{eval-rst}}\n.. currentmodule:: costbandits\n```\n\n{told}")
     return made
@@ -35,15 +36,6 @@ def pages():
 def _summary(module):
     """The first paragraph of a module's docstring."""
     return (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
-
-
-def _modules(package, above=""):
-    """Name and summary of each module of a package."""
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        yield f"{above}{info.name}", _summary(module)
-        if info.ispkg:
-            yield from _modules(module, f"{above}{info.name}/")
 
 
 def _module(name, module):

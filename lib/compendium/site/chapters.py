@@ -105,13 +105,12 @@ def _code(root, name, cell):
         if "text/html" in output.get("data", {}):
             output["data"]["text/html"] = _readable("".join(output["data"]["text/html"]))
     drawn = [output for output in cell["outputs"] if "image/png" in output.get("data", {}) or _linked(output)]
-    rest = [output for output in cell["outputs"] if output not in drawn]
     folder = Path(root) / "figures" / name
     filed = [figure for figure in code.filed(cell["source"]) if drawn and (folder / f"{figure}.svg").exists()]
     filed = filed or [*filter(None, (_linked(output) or _published(folder, output) for output in drawn))]
     if not filed:
         return [cell]
-    cell["outputs"] = rest
+    cell["outputs"] = [output for output in cell["outputs"] if output not in drawn]
     figures = (_figure(root, name, figure, metadata.get("alt", ""), cell["id"]) for figure in filed)
     return [cell, new_markdown_cell("\n\n".join(figures), id=f"site-{cell['id']}")]
 
