@@ -5,9 +5,7 @@
     python -m compendium new my_paper --title "My paper: what it asks"
 
 All work from the project's folder. A run checks everything before any work begins, works in a folder of its own below
-`build/`, and publishes only when the whole notebook has succeeded: the paper profile to `figures/<notebook>/`, any
-other to `build/<profile>/figures/<notebook>/`; the ledger of the deep profile, which shares the paper profile's store,
-also to `figures/deep/<notebook>/`.
+`build/`, and publishes only when the whole notebook has succeeded.
 """
 
 import base64

@@ -5,6 +5,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+LOADING = ("img", "script", "source", "iframe", "link")
+
 
 class Page(HTMLParser):
     """Places that a page has, what it links to, and what it loads."""
@@ -17,12 +19,11 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attributes):
         found = {key: value for key, value in attributes if value}
         self.places |= {found[key] for key in ("id", "name") if key in found}
-        if tag == "a" and "href" in found:
-            self.links.append(found["href"])
-        if tag in ("img", "script", "source", "iframe") and "src" in found:
-            self.loads.append(found["src"])
-        if tag == "link" and found.get("rel") not in ("canonical", "author") and "href" in found:
-            self.loads.append(found["href"])
+        url = found.get("href" if tag in ("a", "link") else "src")
+        if url and tag == "a":
+            self.links.append(url)
+        elif url and tag in LOADING and found.get("rel") not in ("canonical", "author"):
+            self.loads.append(url)
 
 
 def faults(site):

@@ -82,9 +82,8 @@ class Gallery:
 
         What a figure `says`, in one sentence, is shown with it on the site's page of results, and in the README if it
         is one of its three figures. A figure that moves has the name of its script in book/_static/live and the data
-        that this needs, `live=("fillings", {...})`. Returns the table at paper scale, which the text speaks of: that of
-        this run if it files its tables, else the committed one, or `table` itself if none is committed. A committed
-        audit links to the published picture, and does not hold it.
+        that this needs, `live=("fillings", {...})`. Returns the table at paper scale (`published`), which the text
+        speaks of, or `table` itself if there is none. A committed audit links to the published picture.
         """
         require(fig is not None or not says, "says", says, "must come with a figure")
         require(fig is not None or live is None, "live", live, "must come with a figure")

@@ -1,12 +1,11 @@
 """What decides the results and the page of each chapter, written down for make.
 
-    python lib/compendium/inputs.py build/inputs omega_ucb kube ...
-
 Make compares times of files, and a file is newer after a touch or a checkout. So make depends on files that are written
 here if they change, build/inputs/<profile>/<chapter>: a line for each thing that decides, with a digest of what matters
 in it. Comments and docstrings of a module do not, nor do outputs; comments in cells, claims and parameters do.
 
-Make calls this script before everything, by its path: it imports nothing but the standard library.
+Make calls this script before everything, by its path, with the folder and the chapters: it imports nothing but the
+standard library.
 """
 
 import ast

@@ -4,7 +4,6 @@ The files of the folder `skeleton` are copied, with the paper's name in the plac
 """
 
 import ast
-import hashlib
 import keyword
 import os
 import re
@@ -25,9 +24,9 @@ FILES = {"claims.yaml": "claims/{name}.yaml", "quick.yaml": "params/quick/{name}
 # Other places in which the name may be taken.
 TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_{name}.py",
          "tests/**/test_bounds_{name}.py")
-# Lists that name every chapter: the new rows, and the line before which each stands.
-LISTS = {CHAPTERS: ["{name} @ tournament"],
-         "notebooks/README.md": ["| [{name}]({name}.ipynb) | {title} | UCB1 | @ | 6. [tournament]"]}
+# Lists that name every chapter: the new row, and how the line begins before which it stands.
+LISTS = {CHAPTERS: ("{name}", "tournament"),
+         "notebooks/README.md": ("| [{name}]({name}.ipynb) | {title} | UCB1 |", "| 6. [tournament]")}
 TITLE = "The title of the chapter"
 
 
@@ -78,15 +77,14 @@ def _notebook(text):
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
     cells = []
-    for number, part in enumerate(re.split(r"^(```python.*\n(?:.*\n)*?```)\n", text, flags=re.M)):
-        id = hashlib.sha256(f"{number} {part}".encode()).hexdigest()[:8]
+    for part in re.split(r"^(```python.*\n(?:.*\n)*?```)\n", text, flags=re.M):
         if found := re.fullmatch(r'```python ?([\w,-]*)(?:alt="(.*)")?\n((?:.*\n)*)```', part):
             tags, alt, source = found.groups()
             picture = {"alt": alt, "mystnb": {"image": {"alt": alt}}} if alt else {}
             metadata = {"tags": tags.split(",")} if tags else picture
-            cells.append(new_code_cell(source.strip(), metadata=metadata, id=id))
+            cells.append(new_code_cell(source.strip(), metadata=metadata))
         elif part.strip():
-            cells.append(new_markdown_cell(part.strip(), id=id))
+            cells.append(new_markdown_cell(part.strip()))
     return nbformat.writes(new_notebook(cells=cells)) + "\n"
 
 
@@ -98,11 +96,10 @@ def write(root, scratch, name, title, files):
         for file in files:
             os.replace(scratch / file, root / file)
             moved.append(root / file)
-        for file, rows in LISTS.items():
+        for file, (row, place) in LISTS.items():
             lines = lists[file].splitlines()
-            for row, _, place in (row.partition(" @ ") for row in rows):      # before the line that begins so
-                at = next((i for i, line in enumerate(lines) if line.startswith(place)), len(lines))
-                lines.insert(at, row.format(name=name, title=title))
+            at = next((i for i, line in enumerate(lines) if line.startswith(place)), len(lines))
+            lines.insert(at, row.format(name=name, title=title))
             publication.replace(root / file, "\n".join(lines) + "\n")
     except BaseException:
         for path in moved:

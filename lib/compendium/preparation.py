@@ -37,8 +37,8 @@ class Job:
     parameters: dict        # the profile's, `store`, and `ads_file` if the notebook has one; not `output`
     record: dict            # what decides the results, for the manifest: no places, no dates
     home: Path              # of the executed notebook and its HTML
-    folder: Path            # where figures, tables and ledger rows are published
-    ledger: Path | None     # where the ledger is published besides
+    folder: Path            # where all is published: figures/<name>, or build/<profile>/figures/<name>
+    ledger: Path | None     # where the ledger of the deep profile is published besides: figures/deep/<name>
 
 
 def prepare(root, name, profile, build="build"):
