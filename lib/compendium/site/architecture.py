@@ -14,16 +14,15 @@ def with_picture(text):
 
 
 def picture(mermaid):
-    """A diagram of arrows `a --> b`, b below a; arrows that follow from others are left out."""
+    """A diagram of arrows `a --> b`, b below a, and of a subgraph; arrows that follow from others are left out."""
     arrows = re.findall(r"^ *(\w+) --> (\w+)$", mermaid, re.MULTILINE)
-    inside = set(re.findall(r"\w+", (re.search(r"subgraph \w+\n(.*?)\n *end", mermaid, re.DOTALL) or [""] * 2)[1]))
+    package, rooms = re.findall(r"subgraph (\w+)\n(.*?)\n *end", mermaid, re.DOTALL)[0]
+    inside = set(re.findall(r"\w+", rooms))
     below = {name: [] for arrow in arrows for name in arrow}
     for upper, lower in arrows:
         below[upper].append(lower)
-    # A package stands on all of its rooms.
-    package = re.search(r"subgraph (\w+)", mermaid)
-    if package and package[1] in below:
-        below[package[1]] += [name for name in below if name in inside]
+    if package in below:      # it stands on all of its rooms
+        below[package] += [name for name in below if name in inside]
     levels, reached = {}, {}
     for name in TopologicalSorter(below).static_order():
         levels[name] = max((levels[lower] + 1 for lower in below[name]), default=0)

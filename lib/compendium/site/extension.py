@@ -136,15 +136,11 @@ def readable(app, what, name, thing, options, lines):
     lines[:] = "".join(parts).split("\n")
 
 
-def inline(self, node):
-    """A formula in a line."""
-    self.body.append(mathml(node.astext()))
-    raise nodes.SkipNode
-
-
-def block(self, node):
-    """A displayed formula, which scrolls where it is wider than the page."""
-    self.body.append(f'<div class="math">{mathml(node.astext(), display=True)}</div>')
+def formula(self, node):
+    """A formula in a line, or displayed: then it scrolls where it is wider than the page."""
+    displayed = isinstance(node, nodes.math_block)
+    text = mathml(node.astext(), displayed)
+    self.body.append(f'<div class="math">{text}</div>' if displayed else text)
     raise nodes.SkipNode
 
 
@@ -185,7 +181,7 @@ def setup(app):
     app.add_lexer("printed", Printed)
     for transform in (Places, Terms, Punctuation):
         app.add_post_transform(transform)
-    app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
+    app.add_html_math_renderer("mathml", inline_renderers=(formula, None), block_renderers=(formula, None))
     sources = b"".join(path.read_bytes() for path in sorted(Path(live.__file__).parent.rglob("*.py")))
     # With other code for pages than that of the last build, all are made anew.
     return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": zlib.crc32(sources)}
