@@ -166,14 +166,10 @@ def light(app, page, template, context, doctree):
     context["body"] = IMAGE.sub(sized, PLAIN.sub(r"\1", context.get("body", "")))
 
 
-def files(app, config):
-    """Styles and scripts are taken from where the pages are laid out, with the font that was made there."""
-    config.html_static_path = [str(Path(app.srcdir) / "_static")]
-
-
 def setup(app):
     """Called by Sphinx."""
-    app.connect("config-inited", files)
+    # Styles and scripts are taken from where the pages are laid out, with the font that was made there.
+    app.config.html_static_path = [str(Path(app.srcdir) / "_static")]
     app.connect("doctree-read", anchors)
     app.connect("html-page-context", moving)
     app.connect("html-page-context", light)
