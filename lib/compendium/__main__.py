@@ -55,7 +55,6 @@ def run(job, among=()):
         output.mkdir()
         kept = job.home / job.name
         kept.parent.mkdir(exist_ok=True)
-        settings.find_fonts()
         work = with_papermill(job.source, executed, {**job.parameters, "output": str(output)})
         execution = Execution(work, scratch, job.source.parent)
         notebook = execution.watched(line, job.cells)
@@ -117,7 +116,6 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
             cell.outputs, cell.execution_count = [], None
     line = Line(f"{name} (in place)")
     with _scratch(root / build / "refresh", name) as scratch, _told(name, consequence):
-        settings.find_fonts()
         Execution(as_it_is(notebook), scratch, path.parent).watched(line, len(notebook.cells))
         shutil.rmtree(scratch)
         for where, output in shown(notebook):

@@ -57,9 +57,3 @@ def isolate(build):
         os.environ.pop(name, None)
     os.environ.update(FIXED)
     os.environ.update({name: str(Path(build).resolve() / folder) for name, folder in PLACES.items()})
-
-
-def find_fonts():
-    """Let matplotlib look for fonts, if need be: in a cell its message that this takes long would be an output."""
-    if not list(Path(os.environ.get("MPLCONFIGDIR", "")).glob("fontlist-*.json")):
-        import matplotlib.font_manager  # noqa: F401
