@@ -10,7 +10,7 @@ from ..outcome import place, region, title, value
 from ..project import chapters, claims_file, paper_of, prose
 from ..typography import plain, raised, typeset
 
-NONE_YET = "none yet"
+NONE_YET, OURS = "none yet", "*ours:* "
 
 
 class Book:
@@ -85,13 +85,9 @@ def claims_page(book, name):
                f"[figures and data](../results.md#{place(each)}) · [the file](../{claims_file(book.root, each)})\n"
                for each in part.notebook.unique()),
              "| claim | what it says | verdict |\n|---|---|---|",
-             *(f"| [{id}](#{id}) | {_asked(book.claims[id])} | {plain(book.verdicts[id])} |"
-               for id in part.id.unique()), ""]
+             *(f"| [{id}](#{id}) | {OURS * book.claims[id].ours}{plain(book.claims[id].claim)} | "
+               f"{plain(book.verdicts[id])} |" for id in part.id.unique()), ""]
     return raised("\n".join([*parts, *(_claim(book, id, rows) for id, rows in part.groupby("id", sort=False))]))
-
-
-def _asked(claim):
-    return "*ours:* " * claim.ours + plain(claim.claim)
 
 
 def _claim(book, id, rows):
@@ -99,7 +95,7 @@ def _claim(book, id, rows):
     readings, ours = {"primary": claim.primary, **claim.others}, " (ours)" * claim.ours
     return "\n".join([
         f'<a id="{id}"></a>\n\n## {id}{ours}: {plain(book.standings[id])}\n',
-        f"**{_asked(claim)}** ({plain(claim.place)}).\n",
+        f"**{OURS * claim.ours}{plain(claim.claim)}** ({plain(claim.place)}).\n",
         f"Judged by: {plain(claim.statistic)}. The claim holds in {region(*claim.region)}.\n",
         *(f"- {'Repair' if name in claim.repairs else 'Reading'} *{plain(name)}*: {plain(text)}"
           for name, text in readings.items()),
