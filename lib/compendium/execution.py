@@ -74,7 +74,7 @@ class Execution:
     """
 
     def __init__(self, work, scratch, cwd):
-        # Where fonts have to be looked for, this takes long, and in a cell a message that says so would be an output.
+        # The first look for fonts may take long. In a cell, matplotlib's message about that would be an output.
         import matplotlib.font_manager  # noqa: F401
         self._work, self._log, self.watcher = work, scratch / "kernel.log", Watcher(scratch / "progress.jsonl")
         self.cell, self._result, self._error, self._ended = 0, None, None, threading.Event()

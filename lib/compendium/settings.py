@@ -24,7 +24,7 @@ PLACES = {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "jupyter", "MPLCONFIGD
 
 
 def begin(name, told):
-    """A command's parser; without docstrings and `assert` it ends, and no sign ends it that the terminal lacks."""
+    """The parser of a command. A Python without docstrings and `assert` is refused; odd terminals end no command."""
     if sys.flags.optimize:
         print(f"costbandits: PYTHONOPTIMIZE = {sys.flags.optimize}: must be unset, for docstrings are part of the "
               "book, and `assert` checks it", file=sys.stderr)
