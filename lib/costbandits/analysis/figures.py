@@ -96,8 +96,7 @@ def ink(colour: str) -> str:
 def name_lines(ax: Axes, ends: dict[str, float], gap: float = 0.055) -> None:
     """Write each line's name right of its end, where a thin line leads to it; names that would overlap move apart.
 
-    `ends` maps labels to the y of the line's last point; `gap` is the smallest distance between two names, as a share
-    of the axis' height. They move as little as this allows.
+    `ends` maps labels to the y of the line's last point; `gap`, in heights of the axis, is the least between names.
 
     >>> ax = Figure().add_subplot()
     >>> cb.figures.name_lines(ax, {"BTS": 0.5, "m-UCB": 0.5})
@@ -198,8 +197,7 @@ def panels(x: ArrayLike, groups: dict[str, dict[str, np.ndarray]], columns: int 
 def forest(tables: dict[str, pd.DataFrame], xlabel: str, columns: int = 3, height: float = 2.5) -> Figure:
     """Intervals of ratios, one panel per setting and one line per rival, with a mark at 1; returns the figure.
 
-    `tables` maps titles to DataFrames with columns a (the rival), ratio_estimate, ratio_low and ratio_high, as made by
-    `statistics.table`.
+    `tables` maps titles to what `statistics.table` makes: a (the rival), ratio_estimate, ratio_low and ratio_high.
 
     >>> table = pd.DataFrame({"a": ["BTS"], "ratio_estimate": [2.0], "ratio_low": [1.5], "ratio_high": [2.5]})
     >>> figure = cb.figures.forest({"ten arms": table}, "mean regret over that of ω-UCB", columns=1)

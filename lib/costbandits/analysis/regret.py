@@ -1,8 +1,7 @@
 """Each paper's regret, from pull counts after the run.
 
-All are pseudo-regrets: they use the arms' expected rewards and costs, not the noise of the outcomes. Each is an array
-of shape (policy, replication, checkpoint), in units of reward (`cost`: of cost), and ValueError says if runs were
-played under a stop rule for which it has no meaning.
+All are pseudo-regrets, of the arms' expected rewards and costs: arrays of shape (policy, replication, checkpoint), in
+units of reward (`cost`: of cost). ValueError says if runs were played under a stop rule for which one has no meaning.
 """
 
 import functools

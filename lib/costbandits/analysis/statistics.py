@@ -156,8 +156,7 @@ def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: 
     """Compare two paired samples, smaller values being better.
 
     The samples x and y, called a and b, have two values or more, in any unit. A pair ties if it differs by 1e-12 of the
-    larger or less. As in all functions of samples here, ValueError says if they differ in length, are too short or hold
-    NaN.
+    larger or less. As in all functions of samples, ValueError says if they differ in length, are too short or hold NaN.
 
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
@@ -301,8 +300,7 @@ def mean_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval
     """Mean of x over mean of y, paired, with its BCa bootstrap interval.
 
     A ratio that is the same in all resamples is certain. Else the interval is the whole line if a resample of y has
-    mean 0, or if the sign of y's mean is open, more than (1 - confidence) / 2 of the resamples being on either side of
-    0: then numbers near infinity and near minus infinity fit alike.
+    mean 0, or more than (1 - confidence) / 2 of them lie on either side of 0: numbers near both infinities fit then.
 
     >>> print(cb.statistics.mean_ratio([1.0, 2.0, 4.0], [2.0, 4.0, 9.0]))
     0.467 [0.444, 0.5]
@@ -347,8 +345,7 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
                   ratio: Callable[[ArrayLike, ArrayLike, float], Interval] = mean_ratio) -> Extreme:
     """The largest ratio of x to one of several rivals: over the least favourable rival, when x should be small.
 
-    Each pair is compared on the replications both have (the first ones), at a Bonferroni-corrected level, by
-    `mean_ratio` or `median_ratio`.
+    A `mean_ratio` or `median_ratio` of the replications both have (the first ones), at a Bonferroni-corrected level.
 
     >>> largest = cb.statistics.extreme_ratio([1.0, 2.0, 4.0], {"BTS": [2.0, 4.0, 8.0], "m-UCB": [3.0, 6.0, 12.0]})
     >>> print(largest, largest.rival)

@@ -1,7 +1,6 @@
 """How tight, and how often wrong, upper bounds of reward per cost are: Figure 1 of the omega-UCB paper.
 
-Sample means in, bounds out; nothing here is played. Source: Heyden, Arzamasov, Fouché and Böhm, "Budgeted Multi-Armed
-Bandits with Asymmetric Confidence Intervals".
+Sample means in, bounds out; nothing here is played. Source: Heyden et al., as in `theory.intervals`.
 
 The script `tightness_coverage_comparison.py` of the paper's public code has other bounds: omega-UCB's two fail with
 probability delta / 4 each, not delta / 2; a lower bound of the cost below 0.001 becomes 0.001, not an infinite index;
@@ -34,8 +33,7 @@ def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, del
     Numbers or arrays: sample means of n Bernoulli outcomes each (UCB-B2 needs their variance), in [0, 1], and n, 1 or
     more. delta, the probability of failure, is in (0, 1); `min_cost` is a known lower bound of the expected cost,
     lambda of Budget-UCB, and UCB-B2's floor. The bounds are floats or arrays of the broadcast shape, infinite where a
-    policy has no valid bound: every one at a cost mean of 0, and m-UCB, UCB-SC+ and UCB-B2 also where their lower bound
-    of the cost is 0 or less.
+    policy has none: all at a cost mean of 0, m-UCB, UCB-SC+, UCB-B2 also where their lower bound of the cost is <= 0.
 
     >>> round(float(ratio_bounds(0.5, 0.5, n=100)["ω-UCB"]), 2)
     1.66
@@ -74,9 +72,8 @@ def violations(rng: np.random.Generator, sizes: Sequence[int] = (100, 1000, 10_0
     Expected rewards are U(0, 1), expected costs U(cost_low, 1), the same pairs for every size. An infinite bound is
     never violated and counts as infinitely loose; the share of infinite bounds is returned, too.
 
-    `sizes` are the numbers of outcomes n of each pair. The probability of failure (`delta`) and the smallest possible
-    expected cost (`cost_low`) are in (0, 1); `bounds` takes (reward means, cost means, n, delta) to a dict label ->
-    array, as `ratio_bounds` does.
+    `sizes` are the numbers of outcomes n. The probability of failure `delta` and the smallest expected cost `cost_low`
+    are in (0, 1); `bounds` takes (reward means, cost means, n, delta) to a dict label -> array.
 
     A row per size and label. `violated`, the share of pairs whose ratio exceeds the bound, and its 95 % Clopper-Pearson
     interval (`low`, `high`; Wilson's is too short near 0); `median` and `finite_mean` of the looseness bound / ratio,

@@ -53,8 +53,7 @@ def flip(coin: Callable[[], bool], factor: float, margin: float, rng: np.random.
     """Heads with probability C p, from coins with probability p (Huber, Algorithm 1).
 
     `coin` flips a coin: true with probability p <= (1 - margin) / factor, whatever it was before. With a larger p the
-    result is biased, and nothing shows it. C (`factor`) is above 1, delta (`margin`) in (0, 1); `rng` is for the
-    factory's own random choices.
+    result is biased, unnoticed. C (`factor`) is above 1, delta (`margin`) in (0, 1); `rng` is the factory's own.
 
     >>> rng = np.random.default_rng(0)
     >>> flip(lambda: rng.random() < 0.2, factor=2.0, margin=0.5, rng=rng)

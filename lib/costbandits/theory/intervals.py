@@ -159,9 +159,8 @@ def worst_miss(n: int, z: float, low: float = 0.0, high: float = 1.0) -> tuple[f
 def bernoulli_ratio_miss(p_reward: float, p_cost: float, n: int, z: float) -> float:
     """Exact probability that the true ratio exceeds Omega = upper bound of the reward / lower bound of the cost.
 
-    Rewards and costs are independent Bernoulli, n outcomes of each, eta = 1 (Theorems 2 and 3). Outcomes without any
-    cost have an infinite Omega, which nothing exceeds. The expectations are in [0, 1] (reward) and (0, 1] (cost); n and
-    z as in `bernoulli_miss`.
+    Rewards and costs are independent Bernoulli, n outcomes of each, eta = 1 (Theorems 2 and 3). Without any cost Omega
+    is infinite: nothing exceeds it. The expectations are in [0, 1] and (0, 1]; n and z as in `bernoulli_miss`.
 
     >>> round(bernoulli_ratio_miss(0.5, 0.5, n=100, z=1.96), 4)
     0.0028

@@ -37,11 +37,10 @@ def knapsack(values: ArrayLike, costs: ArrayLike, budget: float, tolerance: floa
     """The best plan that the budget affords, by branch and bound.
 
     At the best density d = max_k v_k / w_k a pull of arm k forgoes g_k = d w_k - v_k >= 0 and a unit of budget left
-    over forgoes d: the best plan forgoes least. The search goes through the bundles of other arms that forgo less
-    than the best plan so far, and lets the densest arm fill the rest of the budget. Greedy is where it starts, and
-    what it returns if nothing is better. Hard instances exist, such as real costs with (almost) equal densities.
-    Whole costs are never hard if the budget, or the product of the densest arm's cost and the largest, is below
-    `TABLE`: a table takes over.
+    over forgoes d: the best plan forgoes least. The search goes through the bundles of other arms that forgo less than
+    the best plan so far, which at first is greedy, and lets the densest arm fill the rest of the budget. Hard instances
+    exist, such as real costs with (almost) equal densities. Whole costs are never hard if the budget, or the product of
+    the densest arm's cost and the largest, is below `TABLE`: a table takes over.
 
     `values` and `costs`, of shape (K,), are the expected reward of a pull, 0 or more, and its cost, above 0. B
     (`budget`), in units of cost, is 0 or more. `tolerance` is how much less than the optimum will do, as a share of the

@@ -1,8 +1,6 @@
 """What Xia et al., "Budgeted Bandit Problems with Continuous Random Costs", promise.
 
-Lemmas 1 and 4 with the identity behind them, Theorems 3 and 7 as printed and with the constants that their proofs give,
-and what the notebook judges them by: exact games of policies that look at the money left, and the exact probability
-that a Bernoulli arm ever leaves its confidence interval.
+Lemmas and theorems as printed and as their proofs give them; exact games and probabilities to judge them by.
 
 In all functions the expected rewards of a bandit are in [0, 1], its expected costs mu^c_i in (0, 1]; gamma is the best
 ratio of the two, Delta_i an arm's gap to it. B (`budget`), in units of cost, is above 0, and lambda (`min_cost`) at
@@ -65,8 +63,7 @@ def _lost(bandit, pulls):
 def lemma_1(bandit: Bandit, pulls: ArrayLike) -> np.ndarray:
     """Lemma 1 (Xia et al.): upper bound of the regret of any policy that spends a budget.
 
-    sum_i mu^c_i Delta_i E[n_i] + gamma. `pulls`, of shape (..., K), are E[n_i], expected pulls of each arm until the
-    budget is crossed, the crossing pull included.
+    sum_i mu^c_i Delta_i E[n_i] + gamma. `pulls`, of shape (..., K), are expected: E[n_i], the crossing pull included.
 
     >>> float(lemma_1(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), pulls=[40, 10]))
     7.0
@@ -194,8 +191,7 @@ def chance_failures(K: int) -> float:
 def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float) -> float | np.ndarray:
     """H = (eps / c) (1 + min(r + eps, 1) / max(c - eps, lambda)), what Budget-UCB adds to r / c (Xia et al., Eq. 2).
 
-    Numbers or arrays: mean reward r and mean cost c so far, and eps (`width`); lambda (`min_cost`) is a number. Where
-    the mean cost is 0 the index is infinite and H as well.
+    Mean reward r, mean cost c and eps (`width`) are numbers or arrays, lambda is `min_cost`. H is infinite at c = 0.
 
     >>> float(bonus(0.5, 0.5, width=0.25, min_cost=0.1))
     2.0
@@ -272,9 +268,8 @@ def theorem_3(bandit: Bandit, budget: float, min_cost: float | None = None) -> f
 def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = None) -> float:
     """Upper bound of Budget-UCB's regret by the same proof without its waste; ours.
 
-    Pulls: 2 log(2B / mu_min) / eps^2 with `width` for eps, plus 1, `chance_failures` and `excess_rounds`. Together
-    they cannot cost more than B + 1 in expectation, so the money goes to the worst arms first. Never above Theorem 3.
-    The budget is at least the smallest expected cost.
+    Pulls: 2 log(2B / mu_min) / eps^2 with `width` for eps, plus 1, `chance_failures` and `excess_rounds`. They cost
+    B + 1 at most in expectation: the money goes to the worst arms first. Never above Theorem 3. B is at least mu_min.
 
     >>> round(theorem_3_sharper(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2), budget=1000))
     960
@@ -295,8 +290,7 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
 def informative_from(bound: Callable[[float], float], best_ratio: float) -> float:
     """The budget from which on a bound of the regret stays below (B + 1) gamma, all that a policy can miss.
 
-    In units of cost: 2 if it holds from there, the smallest looked at; infinite if it does not by 1e30. `bound` takes a
-    budget to a bound; `best_ratio` is gamma, above 0.
+    In units of cost: 2 if it holds from there, the smallest looked at; infinite if not by 1e30. gamma is `best_ratio`.
 
     >>> round(informative_from(lambda budget: 100 * np.log(budget), best_ratio=1.0))
     646

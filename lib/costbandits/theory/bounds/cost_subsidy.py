@@ -1,12 +1,10 @@
 """What Sinha et al., "Multi-Armed Bandits with Cost Subsidy", promise.
 
-Theorems 1 to 4 with the constants that their proofs contain, repaired where they need it, the instances of these
-proofs, an instance on which Theorem 4 fails, and a floor which says that it cannot hold.
+Theorems 1 to 4 with their proofs' constants, repaired where they need it, and the instances on which they fail.
 
-Regret is quality plus cost regret, both in units of [0, 1] per round, unless a function says otherwise. In the family
-of the lower bound K is the number of expensive arms, so that there are K + 1; elsewhere it is the number of arms. In
-all functions alpha, in [0, 1), is the share of the best reward that may be lost, and T (`horizon`), a number of rounds,
-is at least K.
+Regret is quality plus cost regret, both in units of [0, 1] per round, unless a function says otherwise. K is the number
+of arms, in the family of the lower bound that of expensive ones, so that there are K + 1. In all functions alpha, in
+[0, 1), is the share of the best reward that may be lost, and T (`horizon`), a number of rounds, is at least K.
 """
 
 from collections.abc import Callable
@@ -205,9 +203,8 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
 def theorem_1_instance(K: int, alpha: float, horizon: int, quality: float = 0.5, shift: float = 0.0) -> Bandit:
     """Theorem 1's instance (Sinha et al., Appendix C) with any q: each works for every alpha.
 
-    Arm 0 is free and pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q, in the paper
-    d / ((1 - alpha) sqrt(T)). Rewards are deterministic. K is 2 or more, q (`quality`) in (0, 1], d (`shift`) in
-    [0, alpha q sqrt(T)]: with 0 the instance is the same for every T.
+    Arm 0 is free and always pays (1 - alpha) q + d / sqrt(T); the others cost 1 and pay q, d / ((1 - alpha) sqrt(T)) in
+    the paper. K is 2 or more, q (`quality`) in (0, 1], d (`shift`) in [0, alpha q sqrt(T)]: d = 0 fits every T.
 
     >>> theorem_1_instance(3, alpha=0.5, horizon=100).reward_means
     array([0.25, 0.5 , 0.5 ])
@@ -323,9 +320,8 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
                        costs: str = "known") -> Regrets:
     """Theorem 3 with alpha, and with the radius of the arm that is pulled, which shrinks; ours.
 
-    Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T and cost: K tau + 2 / T, where
-    R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is the sum of the radii of the pulled arms, twice. Unknown
-    costs add R once more, to the cost.
+    Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T. Cost: K tau + 2 / T, and R more if
+    unknown. R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is twice the sum of the radii of the pulled arms.
 
     >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))
     array([6622.,  585.])
@@ -353,8 +349,7 @@ def best_pulls(K: int, horizon: int, alpha: float) -> float:
 def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) -> float:
     """A regret that CS-ETC does have on `etc_hard`: the sqrt(log T) of Theorem 3 is the algorithm's; ours.
 
-    (1 - alpha) sqrt(2 log T / tau) (T - (K - 1) tau) (1 - T^-3), and 0 if there is no such instance because the radius,
-    the second factor, exceeds 1. tau as in `theorem_3`.
+    (1 - alpha) sqrt(2 log T / tau) (T - (K - 1) tau) (1 - T^-3), tau as in `theorem_3`; 0 if there is no such instance.
 
     >>> round(etc_floor(K=2, horizon=10_000, alpha=0.1))
     2193
@@ -396,9 +391,8 @@ def informative_from(K: int, alpha: float, bound: Callable[[int, int, float], Re
 def leaves(means: ArrayLike, alpha: float, horizon: int, pulls: int | None = None) -> float:
     """Upper bound of the probability that CS-ETC pulls the expensive of two Bernoulli arms after exploring; ours.
 
-    T^-3, plus the probability that the expensive arm's mean of tau pulls is at least mu_cheap / (1 - alpha) +
-    sqrt(2 log T / tau). `means` are the expected rewards of the cheap and of the expensive arm; tau (`pulls`) is a
-    whole number, (T / 2)^(2/3) rounded by default.
+    T^-3, and the probability that the expensive arm's mean of tau pulls is mu_cheap / (1 - alpha) + sqrt(2 log T / tau)
+    or more. `means` are of the cheap and the expensive arm; tau (`pulls`) is (T / 2)^(2/3) rounded by default.
 
     >>> round(leaves((0.5, 0.9), alpha=0.1, horizon=5000), 3)
     0.954

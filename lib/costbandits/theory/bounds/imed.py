@@ -51,10 +51,9 @@ def two_points(mean: ArrayLike, variance: ArrayLike, top: float) -> TwoPoints:
 def moment_divergence(mean: ArrayLike, variance: ArrayLike, top: float) -> np.ndarray:
     """The least divergence of a law with this mean and variance, none above `top`, to one with a mean of 0 or more.
 
-    kl(p, q) of `two_points`; 0 where the mean is 0 or more. In the moments,
-    (w^2 log(w / top) - variance log(1 + u w / variance)) / (w^2 + variance) with u = -mean and w = top + u; both
-    logarithms are taken without their linear terms, which cancel. Parameters as in `two_points`, where the mean may be
-    anything.
+    kl(p, q) of `two_points`; 0 where the mean is 0 or more. With u = -mean and w = top + u it is, in the moments,
+    (w^2 log(w / top) - variance log(1 + u w / variance)) / (w^2 + variance), both logarithms being taken without their
+    linear terms, which cancel. Parameters as in `two_points`, but for any mean.
 
     >>> round(float(moment_divergence(mean=-1.0, variance=2.0, top=1.0) / np.log(2)), 12)      # log(2) / 3
     0.333333333333

@@ -43,8 +43,7 @@ def closest(r: ArrayLike, c: ArrayLike, level: ArrayLike) -> tuple[np.ndarray, n
     Where r < level * c, (x - r)/(1 - x) and (c - y)/(1 - y) are one number s in (0, c], and x = level y is a quadratic
     equation for it: the formula of `cb.KLUCBSC`.
 
-    Mean reward r and mean cost c are numbers or arrays in [0, 1]; the level, reward per unit of cost, is above 0, a
-    number or of their shape.
+    Mean reward r and cost c, in [0, 1], and the level, reward per unit of cost and above 0, are numbers or arrays.
 
     >>> [round(float(found), 3) for found in closest(0.5, 0.5, level=9 / 5)]        # log(75/64)/2
     [0.079, 0.6, 0.333]
@@ -72,10 +71,9 @@ class Errors(NamedTuple):
 def errors(mean: float, reference: ArrayLike) -> Errors:
     """Lemma 2: how often and how far the mean of n rewards lies below a `reference` that is below their true `mean`.
 
-    Y_n = n kl(mean of n, reference) if that mean is below the reference, else 0. With theta = log(1 - mean) / log(1 -
-    reference) and kappa = kl(reference, mean), Pr[Y_n > y] <= exp(-max(theta y, y + n kappa)). For costs, which err
-    upwards, take 1 less both. Infinite where the reference is not below the mean. The mean is a number in [0, 1], the
-    reference a number or an array of such.
+    Y_n = n kl(mean of n, reference) if that mean is lower, else 0. With theta = log(1 - mean) / log(1 - reference) and
+    kappa = kl(reference, mean), Pr[Y_n > y] <= exp(-max(theta y, y + n kappa)). For costs, which err upwards, take 1
+    less both. Infinite where the reference is not below the mean. Both are in [0, 1]; the reference may be an array.
 
     >>> [round(float(constant), 3) for constant in errors(0.8, 0.4)]
     [5.053, 1.465]
@@ -96,8 +94,7 @@ def low_rounds(reward_mean: float, cost_mean: float, level: float, box: bool = F
     S_r + S_c for the box (omega-UCB's ratio of two bounds), whatever the dependence of reward and cost; for KL-UCB-SC
     with the two independent, min(m_c S_r, m_r S_c) more. The references x0 = level y0 are the best of a grid.
 
-    The means are those of the best arm, in (0, 1]; the level, reward per unit of cost, is above 0 and below the best
-    arm's. `box` says whether the index is the ratio of two bounds.
+    The best arm's means are in (0, 1], the level is above 0 and below their ratio; `box`: whether the index is the box.
 
     >>> round(low_rounds(0.8, 0.4, level=1.0, box=True), 1) < round(low_rounds(0.8, 0.4, level=1.0), 1)
     True

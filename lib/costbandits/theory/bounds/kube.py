@@ -1,8 +1,6 @@
 """What Tran-Thanh et al., "Knapsack based Optimal Policies for Budget-Limited Multi-Armed Bandits", promise.
 
-Theorems 1 and 7 as printed, the smaller bounds that a repaired proof gives, a lower bound with a constant in place of
-Theorem 8, bounds of ours for any scale of the bonus (Theorem 9) and for KL-UCB over the cost (Theorem 10), and the
-exact law of KUBE and fractional KUBE on two Bernoulli arms, which the notebook judges them by.
+Theorems 1 and 7 as printed and repaired, 8 with a constant, 9 and 10 of ours, and the exact law of KUBE on two arms.
 
 In all functions mu_i (`reward_means`) are K expected rewards, in [0, 1] if nothing else is said; c_i (`costs`) are the
 known costs of a pull and B (`budget`) is in their units, both above 0. `fractional` tells fractional KUBE from KUBE.
@@ -226,8 +224,7 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
     g = c_j h - mu_j > 0 leads 1 + Q + (1 + eta) 2 R^2 ln(B / c_min) / g^2 + 2 sigma^2 / (g^2 (1 - (1 + eta)^(-1/2))^2)
     times at most, with Q of `low_rounds`. Levels and eta are the best of a grid.
 
-    mu_i are 0 or more, of rewards on any range; R and sigma as in `low_rounds`. With R < sigma the bound is a power of
-    the budget.
+    mu_i are 0 or more, rewards on any range; R and sigma as in `low_rounds`. With R < sigma the bound is a power of B.
 
     >>> [round(theorem_9([0.75, 0.5], [1, 2], 1e6, R)) for R in (1.0, 0.5)]
     [171, 85]

@@ -1,8 +1,6 @@
 """What Heyden et al., "Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals", promise.
 
-Theorems 4 to 6 as printed, plus what the notebook needs to judge them: the exact probabilities of their proof's events
-for Bernoulli arms, Lemma 1 with its width corrected, the constant that Theorem 5 leaves inside O(.), and a lower bound
-of the expected plays of wrong arms, with the power of the budget that the regret inherits from it.
+Theorems 4 to 6 as printed, Lemma 1 corrected, and what judges them: exact probabilities, and plays of wrong arms.
 
 In all functions expected rewards are in [0, 1] and expected costs in (0, 1]; rho, the exploration, is above 0. t, 1 or
 more, is a round; tau, at least the number of arms K, is the round up to which plays are counted.
@@ -57,8 +55,7 @@ def proportional_gap(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: A
     The solution of (mu_r + delta (1 - mu_r)) / (mu_c - delta mu_c) = best_ratio, Delta / (Delta + 1 / mu_c) in the
     paper, here as g / (1 + g) with g = mu_c best_ratio - mu_r. Below 1; negative for an arm above `best_ratio`.
 
-    Numbers or arrays: expected reward and cost of a pull, and mu^r_1 / mu^c_1 (`best_ratio`), expected reward per unit
-    of cost of the best arm.
+    Numbers or arrays: an arm's expected reward and cost, and the best arm's ratio of them, mu^r_1 / mu^c_1.
 
     >>> float(proportional_gap(0.5, 0.5, best_ratio=3.0))
     0.5
@@ -221,9 +218,8 @@ class RegretBound(NamedTuple):
 def regret(bandit: Bandit, budget: float, rho: float) -> RegretBound:
     """Theorem 5 (Heyden et al., Eq. 3): upper bound of the regret, with our constant in X(B).
 
-    sum_k Delta_k (1 + n*_k(tau_B) + xi(tau_B, rho)) + X(B) sum_k Delta_k + 2 mu^r_1 / mu^c_1 with
-    tau_B = floor(2 B / mu_min). It inherits Theorem 4 and is false where that is. B, in units of cost, must be so large
-    that tau_B is at least the number of arms.
+    With tau_B = floor(2 B / mu_min), at least K: sum_k Delta_k (1 + n*_k(tau_B) + xi(tau_B, rho)) + X(B) sum_k Delta_k
+    + 2 mu^r_1 / mu^c_1. It inherits Theorem 4 and is false where that is. B is in units of cost.
 
     >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
     >>> round(regret(bandit, budget=100, rho=1.0).total)
@@ -244,8 +240,7 @@ def exceedance(reward_mean: float, cost_mean: float, ratio: float, n: int, t: in
     Event B of Theorem 4's proof (Heyden et al., A.3) for a suboptimal arm and the best ratio; 1 minus event A for the
     best arm and its own ratio. Rewards and costs independent, n fixed in advance.
 
-    The ratio, expected reward per unit of cost to compare with, is above 0. Memory and time grow linearly with n, the
-    arm's plays; t is the coming round.
+    The ratio, reward per unit of cost, is above 0, t the coming round. Memory and time grow linearly with the plays n.
 
     >>> round(exceedance(0.5, 0.5, ratio=3.0, n=50, t=100, rho=1.0), 3)
     0.126
@@ -350,9 +345,8 @@ def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
 def locked_exponent(bandit: Bandit, rho: float) -> float:
     """The power of tau with which `locked_plays` grows: 1 - 2 rho log(1 / mu_best) / (h - 1), 0 at least; ours.
 
-    h is the largest integer below the rival's ratio, and the rival the one that gives most. The regret grows at least
-    as fast in the budget, for a game lasts no fewer than B rounds. Theorem 6 allows `asymptotic_exponent(rho)`: a
-    larger value contradicts it.
+    h is the largest integer below a rival's ratio, the rival the one that gives most. The regret grows at least as fast
+    in the budget, for a game lasts no fewer than B rounds. Above `asymptotic_exponent(rho)` it contradicts Theorem 6.
 
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_exponent(trap, rho=0.25), 3)

@@ -1,11 +1,8 @@
 """What Elumar, Tekin and Yagan, "Bandits with Anytime Knapsacks", promise.
 
-Theorem 3.2 and Lemma 3.1 as printed, the gaps they are made of and Table 1 as numbers, a smaller bound for the first
-term by a repaired proof, the theorem of SUAK with two accounts, and the exact law of the unspent budget for a known
-pair of arms, which judges Lemmas D.4 and D.7.
+Theorem 3.2 and Lemma 3.1 as printed and repaired, Table 1 as numbers, and the exact law of what is unspent (D.4, D.7).
 
-A base is one arm or two; the null arm, which costs and pays nothing, has the number K. A mixture of its arms must cost
-at most c (`rate`) per round on average.
+A base is one arm or two, mixed to cost at most c (`rate`) a round on average; the null arm, K, costs and pays nothing.
 
 In all functions mu and rho (`reward_means`, `cost_means`) are K floats in [0, 1] each, c is in (0, 1], and T
 (`horizon`) is a number of rounds, 1 or more. Bounds are in units of reward.
