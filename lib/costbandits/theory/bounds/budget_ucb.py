@@ -135,12 +135,11 @@ def exact_game(chances: ArrayLike, rewards: ArrayLike, steps: int, arms: ArrayLi
     chosen = np.zeros(steps + 1, int) if arms is None else np.asarray(arms)
     require(chosen.shape == (steps + 1,) and chosen.dtype.kind in "iu" and bool(np.all((chosen >= 0) & (chosen < K))),
             "arms", arms, f"must be {steps + 1} positions of arms below {K}")
-    paid, start = p @ np.arange(m + 1) / m, np.c_[np.zeros((K, 2)), np.eye(K)]
-    ahead = np.zeros((m + steps + 1, K + 2))               # by money left, m entries below 0: reward, spent, pulls
+    first = np.c_[np.zeros(K), p @ np.arange(m + 1) / m, np.eye(K)]       # of one pull: reward, spent, pulls
+    ahead = np.zeros((m + steps + 1, K + 2))                              # the same by money left, m entries below 0
     for left in range(steps + 1):
         counted = np.ones(m + 1) if crossing else np.arange(m + 1) <= left
-        first = start.copy()
-        first[:, 0], first[:, 1] = (p * r * counted).sum(axis=1), paid
+        first[:, 0] = (p * r * counted).sum(axis=1)
         values = (first + p[:, 1:] @ ahead[left:left + m][::-1]) / (1 - p[:, :1])
         if arms is None:
             chosen[left] = values[:, 0].argmax()

@@ -51,11 +51,11 @@ def family(K: int, theta: float, p: float, epsilon: float, better: int = 0) -> B
     array([0.25, 0.75, 0.5 ])
     """
     K, theta = count("K", K), share("theta", theta)
-    _family_means(theta, p, epsilon)
+    usual, best = _family_means(theta, p, epsilon)
     better = count("better", better, low=0)
     require(better <= K, "better", better, f"must be at most {K}, the number of expensive arms")
-    others = [(p + epsilon if a == better else p) / (1 - theta) for a in range(1, K + 1)]
-    return Bandit([Bernoulli(p), *map(Bernoulli, others)], [Constant(0.0), *[Constant(1.0)] * K])
+    others = [Bernoulli(best if a == better else usual) for a in range(1, K + 1)]
+    return Bandit([Bernoulli(p), *others], [Constant(0.0), *[Constant(1.0)] * K])
 
 
 def _family_means(theta, p, epsilon):
@@ -190,8 +190,7 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
     >>> print(round(bayes_regret(1000, alpha=0.1, p=0.4, epsilon=0.1), 2))
     37.72
     """
-    T, alpha = count("horizon", horizon), share("alpha", alpha)
-    require(T <= 20_000, "horizon", T, "must be at most 20,000")
+    T, alpha = count("horizon", horizon, high=20_000), share("alpha", alpha)
     usual, better = _family_means(alpha, p, epsilon)
     number("weight", weight, allowed="must be in (0, 1)", above=0, below=1)
     number("price", price, 0, 1, "must be in (0, 1]", above=0)

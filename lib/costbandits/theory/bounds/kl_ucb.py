@@ -158,11 +158,6 @@ def _box(r, c, level):
     return level * y, y, float(divergence(c, y) if y < c else divergence(r, level * y))
 
 
-def _require_independent(bandit):
-    require(not any(bandit.joint), "bandit", bandit,
-            "must have independent rewards and costs: where they are drawn as pairs this bound does not hold")
-
-
 def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     """1 / I_k (or 1 / J_k) at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds.
 
@@ -174,7 +169,8 @@ def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     >>> rates(bandit).round(3)
     array([0.   , 2.168])
     """
-    _require_independent(bandit)
+    require(not any(bandit.joint), "bandit", bandit,
+            "must have independent rewards and costs: where they are drawn as pairs this bound does not hold")
     best = float(bandit.ratios.max())
     means = zip(bandit.reward_means.tolist(), bandit.cost_means.tolist(), bandit.ratios.tolist(), strict=True)
     return np.array([1 / distance(r, c, best, box).divergence if ratio < best * (1 - ROUNDING) else 0.0
@@ -202,14 +198,13 @@ def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independe
     first = int(np.argmax(bandit.ratios))
     best, spread = float(bandit.ratios[first]), 1.0 if a >= 1 else 1 + tau**(1 - a) / (1 - a)
     eps, shares = np.geomspace(1e-3, 5, 100), np.geomspace(0.95, 1e-3, 80)
-    found = np.full(bandit.K, inf)
+    r, c, found = bandit.reward_means.tolist(), bandit.cost_means.tolist(), np.full(bandit.K, inf)
     for k in np.flatnonzero(bandit.ratios < best * (1 - ROUNDING)).tolist():
         for h in (best - (best - bandit.ratios[k]) * shares).tolist():
-            far, slope_r, slope_c = distance(float(bandit.reward_means[k]), float(bandit.cost_means[k]), h, box)
+            far, slope_r, slope_c = distance(r[k], c[k], h, box)
             V = slope_r**2 + slope_c**2 if independent else (slope_r + slope_c)**2
             seen = (1 + eps) * a * log(tau) / far + V / 2 * ((1 + eps) / eps / far)**2
-            low = low_rounds(float(bandit.reward_means[first]), float(bandit.cost_means[first]), h,
-                             box or not independent)
+            low = low_rounds(r[first], c[first], h, box or not independent)
             found[k] = min(found[k], 1 + low * spread + seen.min())
     return found
 

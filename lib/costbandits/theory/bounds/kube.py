@@ -343,8 +343,7 @@ class TwoArms:
         least, most = sum(self.costs), 1000 * min(self.costs)   # weights reach 2^T, which must stay finite
         self.budget = number("budget", budget, least, most, f"must be in [{least:g}, {most:g}]")
         self._step = cache(self._rule)
-        self._states = self._paths({(1, 1): np.ones((2, 2))})
-        self._final = self._at_end(self._states)
+        self._states, self._final = self._paths({(1, 1): np.ones((2, 2))})
 
     def _rule(self, n):
         """Where arm 2 leads and the probability of pulling arm 1, both by rewarded pulls; None at the end."""
@@ -359,17 +358,19 @@ class TwoArms:
         return lead, np.where(lead, not_leading, leading)
 
     def _paths(self, layer):
-        """Weights of all states that follow from a layer of states with equally many pulls, that layer included."""
-        states = {}
+        """Weights of all states from a layer of states with equally many pulls on, and of those where games end."""
+        states, final = {}, {}
         while layer:
             states |= layer
             following = {}
             for n, weights in layer.items():
-                if (rule := self._step(n)) is not None:
+                if (rule := self._step(n)) is None:
+                    final[n] = weights
+                else:
                     self._pull(following, n, weights * rule[1], 0)
                     self._pull(following, n, weights * (1 - rule[1]), 1)
             layer = following
-        return states
+        return states, dict(sorted(final.items()))
 
     @staticmethod
     def _pull(layer, n, weights, arm):
@@ -378,9 +379,6 @@ class TwoArms:
             into = layer.setdefault(after, np.zeros((after[0] + 1, after[1] + 1)))
             into[:n[0] + 1, :n[1] + 1] += weights       # no reward; probabilities come with the means, in `_weigher`
             into[1 - arm:, arm:] += weights             # one more reward of the arm
-
-    def _at_end(self, states):
-        return {n: weights for n, weights in sorted(states.items()) if self._step(n) is None}
 
     def _weigher(self, reward_means):
         """The function that gives a state's probability: its weights times the probabilities of its outcomes."""
@@ -442,7 +440,7 @@ class TwoArms:
             self._pull(pulled, n, weights * self._step(n)[1], 0)
         weigh, law = self._weigher(reward_means), {}
         for column, start in enumerate((layer, pulled, leads)):
-            for n, weights in self._at_end(self._paths(start)).items():
+            for n, weights in self._paths(start)[1].items():
                 law.setdefault(sum(n), np.zeros(3))[column] += weigh(n, weights)
         rows = {T: (total, part / total, lead / total) for T, (total, part, lead) in sorted(law.items()) if total > 0}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["probability", "pulled", "leads"]).rename_axis("T")

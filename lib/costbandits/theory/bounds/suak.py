@@ -110,10 +110,9 @@ def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.Data
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
     best, table = mixture(rewards, costs, rate), bases(rewards, costs, rate)
     dual = best.floor + best.price * costs - rewards
-    others = table[~table.optimal]
-    least = [min((gap for arms, gap in zip(others.arms, others.gap, strict=True) if k in arms), default=inf)
-             for k in range(len(rewards))]
-    return pd.DataFrame({"reward": rewards.max() - rewards, "cost": np.abs(costs - rate), "base": least,
+    least = table[~table.optimal].explode("arms").groupby("arms").gap.min()
+    return pd.DataFrame({"reward": rewards.max() - rewards, "cost": np.abs(costs - rate),
+                         "base": least.reindex(range(len(rewards)), fill_value=inf).to_numpy(),
                          "dual": np.where(np.abs(dual) > ROUNDING, dual, 0.0)})
 
 
