@@ -105,10 +105,9 @@ def quality(runs: Runs, alpha: float) -> np.ndarray:
 
 
 def cost(runs: Runs, alpha: float) -> np.ndarray:
-    """By how much pulls cost more than the cheapest arm that is good enough, pull by pull, in expectation.
+    """By how much pulls cost more than the cheapest arm without quality regret, pull by pull, in expectation.
 
-    The sum over pulls of max(c - c_*, 0) (Sinha et al., Eq. 1), where c_* is the smallest expected cost of the arms
-    without quality regret. Parameters as in `quality`.
+    The sum over pulls of max(c - c_*, 0), c_* being that arm's cost (Sinha et al., Eq. 1). Parameters as in `quality`.
 
     >>> bandit = cb.Bandit([cb.Constant(0.5), cb.Constant(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
     >>> runs = cb.simulate({"CS-UCB": cb.CSUCB(0.1)}, bandit, cb.Horizon(10), checkpoints=1)

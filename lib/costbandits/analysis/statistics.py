@@ -44,8 +44,7 @@ class Interval:
     def needed(self, n: int, border: float = 0.0) -> float:
         """About how many replications would move `border` out of the interval, which rests on n of them.
 
-        Infinite if the estimate is the border. Else the estimate is taken for the truth, and the interval's length is
-        assumed to shrink like 1/sqrt(n).
+        If the estimate is the truth and intervals shrink like 1/sqrt(n); infinite if the estimate is the border.
         """
         gap, reach = abs(self.estimate - border), max(self.high - self.estimate, self.estimate - self.low)
         return float(n * (reach / gap) ** 2) if gap else np.inf
@@ -241,10 +240,7 @@ def _difference(x, y):
 
 
 def _bootstrap(statistic, means, confidence):
-    """BCa interval of a function of the means of paired samples (Efron 1987).
-
-    `statistic` takes an array of means (..., sample) to an array (...); `means` is made by `_means`.
-    """
+    """BCa interval (Efron 1987) of `statistic`, which takes means (..., sample), made by `_means`, to numbers (...)."""
     require(confidence <= 0.9996, "confidence", confidence,
             f"must be at most 0.9996: one of {RESAMPLES:,} resamples must remain on either side")
     with np.errstate(divide="ignore", invalid="ignore"):     # a resampled mean of 0 makes a ratio infinite: see below
@@ -364,8 +360,7 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
 def typical_ratio(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval:
     """Geometric mean over families of instances of mean of x over mean of y, with its BCa bootstrap interval.
 
-    x and y have shape (family, replication). Each family counts alike, whatever its unit; a resample takes the same
-    replications from all of them.
+    x and y have shape (family, replication). Families count alike, whatever their units; resamples are common to all.
 
     >>> print(cb.statistics.typical_ratio([[1.0, 2.0, 4.0], [8.0, 9.0, 9.0]], [[2.0, 4.0, 8.0], [2.0, 2.0, 2.0]]))
     1.47 [1.41, 1.5]
@@ -425,9 +420,7 @@ def share(successes: float, n: int, confidence: float = 0.95) -> Interval:
 
 
 def worst_share(x: ArrayLike, worst: float = 0.01) -> float:
-    """Share of the variance that comes from the largest values, `worst` of the runs; 0 where all values are equal.
-
-    At least one run counts as worst.
+    """Share of the variance that comes from the largest values: `worst` of the runs, at least one; 0 if all are equal.
 
     >>> round(cb.statistics.worst_share([0.0] * 99 + [1.0]), 2)
     0.99
@@ -551,9 +544,7 @@ def growth_ratio(x: ArrayLike, values: ArrayLike, split: tuple[float, float, flo
 
 
 def log_slope(x: ArrayLike, values: ArrayLike, ends: tuple[float, float], confidence: float = 0.95) -> Interval:
-    """Slope of the logarithm of the mean over that of x, between the checkpoints nearest to `ends`, two values of x.
-
-    x and `values` are as in `growth_ratio`.
+    """Slope of the mean over x, both in logarithms, between the checkpoints nearest to `ends`; else as `growth_ratio`.
 
     >>> x = np.array([0.01, 0.1, 1.0])
     >>> print(cb.statistics.log_slope(x, [x**0.5, 2 * x**0.5], ends=(0.01, 1)))

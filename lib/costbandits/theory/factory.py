@@ -70,9 +70,7 @@ def flip(coin: Callable[[], bool], factor: float, margin: float, rng: np.random.
 
 
 def guarantee(factor: float, margin: float) -> float:
-    """9.5 C / delta, the most coins that are expected if p <= (1 - delta) / C (Huber; Sinha et al., Eq. 4).
-
-    Parameters as in `flip`.
+    """9.5 C / delta: the most coins that `flip` takes on average if p <= (1 - delta) / C (Huber; Sinha et al., Eq. 4).
 
     >>> guarantee(factor=2.0, margin=0.5)
     38.0

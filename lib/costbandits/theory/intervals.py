@@ -98,8 +98,7 @@ def asymmetry(mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,
 def bernoulli_miss(p: ArrayLike, n: int, z: float) -> tuple[float, float] | tuple[np.ndarray, np.ndarray]:
     """Exact probabilities that an interval from n Bernoulli(p) outcomes misses p: by its lower and by its upper bound.
 
-    P(lower > p) and P(upper < p) as binomial sums, for eta = 1. p, a number or an array, is in [0, 1]; the results have
-    its shape. n is the number of outcomes, z that of standard deviations.
+    P(lower > p) and P(upper < p) for eta = 1, in the shape of p, in [0, 1]; z is the number of standard deviations.
 
     >>> np.round(bernoulli_miss(0.5, n=100, z=1.96), 4)
     array([0.0284, 0.0284])
@@ -115,8 +114,7 @@ def bernoulli_miss(p: ArrayLike, n: int, z: float) -> tuple[float, float] | tupl
 def lattice_miss(probabilities: ArrayLike, n: int, z: float, eta: float | None = None) -> tuple[float, float]:
     """As `bernoulli_miss`, for outcomes 0, 1/m, 2/m ... 1 with the given m + 1 probabilities.
 
-    The probabilities sum to 1 and leave some variance. The law of the sum is an n-fold convolution. `eta`, in [0, 1],
-    is what the interval uses; by default the law's own variance / (mean (1 - mean)).
+    They sum to 1 and leave some variance. By default the interval's `eta` is that variance / (mean (1 - mean)).
 
     >>> np.round(lattice_miss([0.25, 0.5, 0.25], n=50, z=1.96), 4)
     array([0.0284, 0.0284])

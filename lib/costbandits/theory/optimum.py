@@ -125,9 +125,7 @@ def greedy(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:
 
 
 def fractional(values: ArrayLike, costs: ArrayLike, budget: float) -> float:
-    """B max_k v_k / w_k, the optimum over fractional plans: no plan is worth more, whole or not.
-
-    Tran-Thanh et al., section 3.1; parameters as in `knapsack`, result in units of reward.
+    """B max_k v_k / w_k, in units of reward: no plan, whole or fractional, is worth more (Tran-Thanh et al., 3.1).
 
     >>> fractional([3, 2], [2, 1.5], budget=5)
     7.5

@@ -115,14 +115,12 @@ def exact_game(chances: ArrayLike, rewards: ArrayLike, steps: int, arms: ArrayLi
                crossing: bool = True) -> Game:
     """The exact game of a policy that only looks at the money left, for costs on the grid 0, 1/m, ..., 1.
 
-    Works backwards from an empty purse; a pull that costs nothing is followed by another of the same arm.
-
     `chances` and `rewards`, of shape (K, m + 1), are the probabilities of the costs 0, 1/m, ..., 1, one row per arm,
     that of 0 below 1, and the expected reward given each cost: rewards and costs of a pull may depend on each other.
     `steps` is the budget in steps of 1/m, 0 or more; the game goes on until more than that is spent. The policy
-    (`arms`, of shape (steps + 1,)) is the arm for 0, 1, ... steps left. By default it is the best: its reward is R*,
-    since nothing but the money left matters to a player who knows the expectations. `crossing` says whether the reward
-    of the pull that crosses the budget counts.
+    (`arms`, of shape (steps + 1,)) is the arm for 0, 1, ... steps left, and again after a pull that costs nothing. By
+    default it is the best: its reward is R*, since nothing but the money left matters to a player who knows the
+    expectations. `crossing` says whether the reward of the pull that crosses the budget counts.
 
     >>> exact_game(chances=[[0.5, 0.5], [0.0, 1.0]], rewards=[[0.25, 0.25], [1.0, 1.0]], steps=3).reward
     4.0
@@ -202,9 +200,7 @@ def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float)
 
 
 def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
-    """Delta_i mu^c_i / (2 + 2 / lambda + Delta_i): below this eps a worse arm stops looking best (Xia et al., S1-4).
-
-    An array of shape (K,), 0 for the best arms.
+    """Delta_i mu^c_i / (2 + 2 / lambda + Delta_i), per arm: below it a worse arm stops looking best (Xia et al., S1-4).
 
     >>> printed_width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.071])
@@ -216,8 +212,7 @@ def printed_width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
 def width(bandit: Bandit, min_cost: float | None = None) -> np.ndarray:
     """The largest eps at which a worse arm cannot look best while its means are within eps; ours, by bisection.
 
-    Where the index at mean reward mu^r + eps and mean cost mu^c - eps meets the best ratio. An array of shape (K,), 0
-    for the best arms, never below `printed_width`.
+    The index at mu^r + eps and mu^c - eps is then the best ratio. Shape (K,), 0 for best arms, `printed_width` or more.
 
     >>> width(cb.Bandit([cb.Constant(1), cb.Constant(0.5)], [cb.Constant(0.5)] * 2)).round(3)
     array([0.   , 0.093])

@@ -80,8 +80,7 @@ def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
 def lemma_1(K: int, horizon: int, p: float) -> float:
     """Lemma 1 (Sinha et al.) with the constant of its proof: epsilon T / 2 - epsilon^4 T^2 / (4 p K (1 - epsilon)).
 
-    No policy's regret is smaller on all of Phi_(0, p, epsilon), with epsilon = (p / 2) (K / T)^(1/3) and alpha = 0; p
-    is in (0, 1/2].
+    No policy's regret is less on all of Phi_(0, p, epsilon), epsilon = (p / 2) (K / T)^(1/3), with alpha = 0, p <= 1/2.
 
     >>> round(lemma_1(K=2, horizon=10_000, p=0.5), 1)
     71.9
@@ -266,12 +265,10 @@ def theorem_1(K: int, horizon: int, alpha: float, shift: float, prior_sd: float 
 def ucb_share(alpha: float) -> float:
     """Share of rounds in which CS-UCB pulls the expensive arm on `theorem_1_instance`, K = 2, d = 0, as T grows; ours.
 
-    The radii keep T_1 = (1 - alpha)^2 T_0, so that it is (1 - alpha)^2 / (1 + (1 - alpha)^2).
-
     >>> ucb_share(alpha=0.5)
     0.2
     """
-    odds = (1 - share("alpha", alpha)) ** 2
+    odds = (1 - share("alpha", alpha)) ** 2         # the radii keep T_1 = (1 - alpha)^2 T_0
     return odds / (1 + odds)
 
 
@@ -335,8 +332,6 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
 def best_pulls(K: int, horizon: int, alpha: float) -> float:
     """The tau at which the larger terms of `theorem_3_repaired` are smallest, at least 1, at most T / K.
 
-    It is ((1 - alpha) T sqrt(2 log T) / ((2 - alpha) K))^(2/3).
-
     >>> round(best_pulls(K=2, horizon=10_000, alpha=0.1))
     469
     """
@@ -360,8 +355,6 @@ def etc_floor(K: int, horizon: int, alpha: float, pulls: float | None = None) ->
 
 def etc_hard(K: int, horizon: int, alpha: float, pulls: int) -> Bandit:
     """Arms that CS-ETC cannot tell apart: a free one of mean (1 - alpha) (1 - sqrt(2 log T / tau)), others always pay.
-
-    tau (`pulls`) is a whole number.
 
     >>> etc_hard(K=2, horizon=10_000, alpha=0.1, pulls=100).reward_means.round(3)
     array([0.514, 1.   ])
@@ -427,9 +420,7 @@ def sees_from(means: ArrayLike, alpha: float, at_once: bool = False) -> float:
 # ---- Theorem 4: consistent costs ---------------------------------------------------------------------
 
 def consistency(reward_means: ArrayLike, costs: ArrayLike) -> float:
-    """The smallest delta with |c_i - c_j| <= delta |mu_i - mu_j| for all arms (Sinha et al., Theorem 4).
-
-    Takes K means and K costs; infinite if two arms differ in cost alone.
+    """The least delta, maybe infinite, with |c_i - c_j| <= delta |mu_i - mu_j| for all arms (Sinha et al., Theorem 4).
 
     >>> consistency([0.25, 0.75], [0.0, 1.0])
     2.0
@@ -519,8 +510,7 @@ def theorem_4_margins(bandit: Bandit, alpha: float, horizon: int) -> Margins:
 def ucb_two_arms(horizon: int, alpha: float, margin: float) -> float:
     """Upper bound of CS-UCB's expected pulls of the expensive one of two arms if the cheap one is good enough; ours.
 
-    1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, and never more than T. g (`margin`), by how much the cheap arm's mean
-    exceeds the tolerated reward, is above 0.
+    1 + 8 (1 - alpha)^2 log T / g^2 + 2 / T, at most T. The cheap arm's mean is g (`margin`) above what is tolerated.
 
     >>> round(ucb_two_arms(10_000, alpha=0.1, margin=0.25))
     956
@@ -543,10 +533,8 @@ def counterexample() -> Bandit:
 def counterexample_pulls(horizon: int) -> float:
     """Lower bound of CS-UCB's expected pulls of arm 1 of `counterexample` in T = `horizon` rounds, alpha = 0.1; ours.
 
-    (1 - 2 / T^2) (T - 2 - 8 log T / 0.08^2), where 0.08 is how far arm 0 is below the bar, 0.9.
-
     >>> round(counterexample_pulls(100_000))
     85607
     """
     T = count("horizon", horizon, low=3)
-    return max((1 - 2 / T**2) * (T - 2 - 8 * log(T) / 0.08**2), 0.0)
+    return max((1 - 2 / T**2) * (T - 2 - 8 * log(T) / 0.08**2), 0.0)       # arm 0 is 0.08 below the best

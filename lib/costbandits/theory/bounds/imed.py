@@ -69,8 +69,6 @@ def moment_divergence(mean: ArrayLike, variance: ArrayLike, top: float) -> np.nd
 def exact_divergence(values: ArrayLike, probabilities: ArrayLike, top: float) -> float:
     """The least divergence of a law with finitely many values to one with a mean of 0 or more and none above `top`.
 
-    By its dual, in which E log(1 - l X) is concave: its slope is -E[X / (1 - l X)].
-
     `values` and `probabilities` have one shape, no value is above `top`, which is above 0.
 
     >>> round(exact_divergence([-2.0, 1.0], [2 / 3, 1 / 3], top=1.0) / float(np.log(2)), 12)
@@ -82,7 +80,7 @@ def exact_divergence(values: ArrayLike, probabilities: ArrayLike, top: float) ->
     require(x.max() <= top, "values", x, f"must be at most {top!r}")
     x, p = x[p > 0], p[p > 0]
 
-    def slope(share):
+    def slope(share):                                   # of the dual E log(1 - l X), which is concave; l is share / top
         return -(p * x / (1 - share * x / top)).sum()
 
     if slope(0.0) <= 0:

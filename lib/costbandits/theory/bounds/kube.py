@@ -104,9 +104,7 @@ def rescaled(bound: Callable, reward_means: ArrayLike, costs: ArrayLike, budget:
 
 
 def chance_failures(first_round: int) -> float:
-    """2 sum_{t >= first_round} (t - 1) / t^4: expected rounds in which one of two confidence bounds fails.
-
-    Stands where the paper has pi^2 / 3. `first_round` is 2 or more.
+    """2 sum_{t >= first_round} (t - 1) / t^4: expected rounds in which one of two bounds fails, the paper's pi^2 / 3.
 
     >>> round(chance_failures(3), 4)
     0.1145

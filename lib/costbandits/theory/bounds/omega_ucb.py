@@ -97,8 +97,7 @@ def minimum_plays_corrected(reward_mean: ArrayLike, cost_mean: ArrayLike, best_r
                             rho: float) -> float | np.ndarray:
     """n*_k(tau) with the interval's width taken where Eq. (17) and (18) need it, at x = mu + (1 - mu) delta; ours.
 
-    With odds o (mu_r / (1 - mu_r), or (1 - mu_c) / mu_c) the printed factor o becomes max{o, (1 - delta)(o + delta)}.
-    Parameters and result as in `minimum_plays`.
+    The odds o of the printed form become max{o, (1 - delta)(o + delta)}; parameters and result as in `minimum_plays`.
 
     >>> round(float(minimum_plays_corrected(0.1, 0.9, best_ratio=1.0, tau=1000, rho=1.0)), 1)
     86.3
@@ -177,10 +176,9 @@ def suboptimal_plays(bandit: Bandit, tau: int, rho: float) -> np.ndarray:
 def excess_rounds(budget: float, min_cost: float) -> float:
     """X(B) of Theorem 5 (Heyden et al.), with a constant: upper bound of E max(T_B - tau_B, 0), in rounds; ours.
 
-    exp(-tau_B kl(B / tau_B, mu)) / (1 - e^-s), where s is the slope of t kl(B / t, mu) at t = tau_B = floor(2 B / mu),
-    and mu = mu_min. Holds for every policy; the paper leaves O(B / mu_min exp(-B mu_min / 2)).
-
-    The budget B, in units of cost, is at least `min_cost`, the smallest expected cost of a pull, in (0, 1].
+    exp(-tau_B kl(B / tau_B, mu)) / (1 - e^-s), where s is the slope of t kl(B / t, mu) at t = tau_B = floor(2 B / mu).
+    mu (`min_cost`), the smallest expected cost of a pull, is in (0, 1], and B, in units of cost, at least mu. Holds for
+    every policy; the paper leaves O(B / mu exp(-B mu / 2)).
 
     >>> round(excess_rounds(budget=10, min_cost=0.5), 3)
     0.016
@@ -329,9 +327,7 @@ def locked_plays(bandit: Bandit, tau: int, rho: float) -> float:
     q mu_best^s (tau - s) plays at least. The best arm's first s = 1 + floor(2 rho log(tau) / (h - 1)) plays all cost 1,
     mu_best being its expected cost; and with probability q = (mu_r - h mu_c) / (mu_r (1 - mu_c)) another arm's rewards
     never fall below h times its costs. The largest such value over arms and whole levels h from 2 on, and 0 where
-    nothing follows (no other arm with a ratio above 2, or two best arms).
-
-    The bandit has Bernoulli rewards and costs, independent of each other.
+    nothing follows (no other arm with a ratio above 2, or two best arms). All outcomes are Bernoulli and independent.
 
     >>> trap = Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.1)])
     >>> round(locked_plays(trap, tau=10**6, rho=0.25), 2)

@@ -42,10 +42,7 @@ def _arms(reward_means, cost_means, rate):
 # ---- the linear program ------------------------------------------------------------------------------
 
 class Pair(NamedTuple):
-    """The best mixtures of pairs of arms: `value`, the reward per round, and `share`, that of the first arm.
-
-    The second arm has the rest; the value is -inf where both arms are too expensive.
-    """
+    """The best mixtures of two arms: `value` per round, -inf where both are too expensive, and `share` of the first."""
     value: np.ndarray
     share: np.ndarray
 
@@ -119,8 +116,7 @@ def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.Data
 def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True) -> float:
     """The smallest kappa with |mu_i - mu_j| <= kappa |rho_i - rho_j| for all arms (Elumar et al., section 4).
 
-    UCB Simplex is told it in advance and multiplies its radii by lambda = 1 + 2 kappa. Infinite if two arms differ in
-    reward alone. `null_arm` says whether the null arm is one of the arms.
+    UCB Simplex is told it, and multiplies its radii by lambda = 1 + 2 kappa. `null_arm`: whether that is one of the arms.
 
     >>> kappa([0.75, 0.5], [0.75, 0.25])
     2.0
@@ -134,9 +130,7 @@ def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True)
 # ---- Lemma 3.1 and Theorem 3.2 -----------------------------------------------------------------------
 
 def omega(gap: ArrayLike, rate: float) -> float | np.ndarray:
-    """omega as a function of the smallest cost gap or of its lower bound delta^L_min (Elumar et al., Eq. 6).
-
-    The cost gap, a number or an array, is in [0, 1].
+    """omega as a function of the smallest cost gap, in [0, 1], or of its bound delta^L_min (Elumar et al., Eq. 6).
 
     >>> float(omega(0.5, rate=0.5))
     0.25
