@@ -66,8 +66,7 @@ def anytime(runs: Runs) -> np.ndarray:
     The best mixture pays r* per round (`optimum.mixture`): the linear relaxation (Elumar et al., Eq. 2, 3). With its
     prices, alpha for a round and lambda for a unit of cost, the regret is
     sum_k n_k (alpha + lambda rho_k - mu_k) + alpha (rounds without a pull) + lambda (c t - sum_k n_k rho_k),
-    where no term of the first two sums is negative, and the third is what was not spent, in expectation. Runs must be
-    under an `AnytimeBudget`.
+    where no term of the first two is negative; the third is what was not spent. Runs must be under an `AnytimeBudget`.
 
     >>> bandit = cb.Bandit([cb.Constant(0.8), cb.Constant(0.1)], [cb.Constant(0.4), cb.Constant(0.4)])
     >>> runs = cb.simulate({"SUAK": cb.SUAK()}, bandit, cb.AnytimeBudget(0.5, 10), checkpoints=1)

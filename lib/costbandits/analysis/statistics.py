@@ -2,10 +2,9 @@
 
 Regret has a heavy upper tail: a run may lock on a wrong arm. So next to means stand medians, tail quantiles and the
 probability that one policy beats the other in a replication; intervals of means are bootstrapped (BCa), paired.
-All bootstraps of samples of one size share their resamples, so that a table of a hundred pairs costs little more
-than one. A sample has shape (replication,), and smaller values are better. `confidence` is the level of an interval, in
-(0, 1); of a bootstrap at most 0.9996, since one of the 4,999 resamples must remain on either side. A bootstrap takes
-some 80 kB of memory per replication.
+Bootstraps of samples of one size share their resamples, 80 kB of memory per replication: a table of a hundred pairs
+costs little more than one. A sample has shape (replication,), and smaller values are better. `confidence` is the level
+of an interval, in (0, 1), in a bootstrap at most 0.9996: one of the 4,999 resamples must remain on either side.
 """
 
 import functools
@@ -463,12 +462,11 @@ def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Data
 def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
     """All pairs of policies, a row each, compared by who wins a replication and by who has the smaller mean.
 
-    `values`, two or more samples of equal length, are smaller where better. They tie, as column `ties` counts, where
-    they differ by 1e-12 of the larger or less. `wins` is P(a < b) + P(a = b) / 2 with Wilson's interval (`wins_low`,
-    `wins_high`), `difference` the mean of a less that of b with its BCa interval; `confidence` is of each interval by
-    itself. Either question has p-values of its own, corrected by Holm's method over all pairs (`p_wins_holm`,
-    `p_mean_holm`): the sign test of the replications that differ (`p_wins`), and the level at which the BCa interval
-    ends at 0 (`p_mean`). One set of resamples serves all pairs.
+    `values`, two or more samples of equal length, are smaller where better. `ties` are those that differ by 1e-12 of
+    the larger or less. `wins` is P(a < b) + P(a = b) / 2 with Wilson's interval (`wins_low`, `wins_high`), `difference`
+    the mean of a less that of b with its BCa interval; `confidence` is of each interval by itself. Either question has
+    p-values of its own, corrected by Holm's method over all pairs (`p_wins_holm`, `p_mean_holm`): the sign test of the
+    replications that differ (`p_wins`), and the level at which the BCa interval ends at 0 (`p_mean`).
 
     >>> pairs = cb.statistics.tournament({"a": [1.0, 2.0, 3.0, 4.0, 9.0], "b": [2.0, 2.0, 5.0, 8.0, 7.0]})
     >>> pairs[["a", "b", "ties", "wins", "difference", "p_wins"]].values.tolist()

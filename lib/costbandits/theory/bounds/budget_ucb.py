@@ -152,8 +152,7 @@ def worst_miss(mean: float, rounds: Sequence[int], exploration: float = 1.0) -> 
     P(there is n <= t - 1 with |mean of n outcomes - mu| >= eps), eps = exploration sqrt(2 log(t - 1) / n): no policy
     can make an arm leave its interval at round t more often. Lemma 2 promises at most 2 / (t - 1)^3.
 
-    mu (`mean`) is in [0, 1], `exploration` above 0. One probability for each of the `rounds` t, integers of 2 or more;
-    time grows with t^2.
+    mu (`mean`) is in [0, 1], `exploration` above 0. One probability per round t, 2 or more; time grows with t^2.
 
     >>> worst_miss(0.5, rounds=[5, 50], exploration=0.5).round(4)
     array([0.25  , 0.0334])

@@ -161,9 +161,8 @@ def _box(r, c, level):
 def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     """1 / I_k (or 1 / J_k) at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds.
 
-    0 for the best arm, and for those that tie with it but for rounding. With exploration log t KL-UCB-SC needs that
-    many asymptotically (Theorem 7), and no consistent policy fewer (Theorem 8), where reward and cost of a pull are
-    independent; others are refused.
+    0 for arms that are best but for rounding. With exploration log t KL-UCB-SC needs that many asymptotically
+    (Theorem 7), and no consistent policy fewer (Theorem 8), if reward and cost are independent; others are refused.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)

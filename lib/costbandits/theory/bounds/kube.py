@@ -44,9 +44,8 @@ def _game(reward_means, costs, budget, highest=1.0):
 def gaps(reward_means: ArrayLike, costs: ArrayLike) -> pd.DataFrame:
     """The paper's gaps to the densest arm I* (Tran-Thanh et al., section 4), arm by arm.
 
-    A row per arm, zeros for I*. `density`: mu* / c* - mu_j / c_j, of which the paper's d_min is the smallest over
-    j != I*. `reward`: Delta_j = mu* - mu_j. `cost`: delta_j = c_j - c*. `loss`: c_j times the density gap, what a pull
-    of j loses against spending its cost on I*.
+    A row per arm, zeros for I*. `reward`: Delta_j = mu* - mu_j. `cost`: delta_j = c_j - c*. `density`: the gap
+    mu* / c* - mu_j / c_j, at least d_min for j != I*. `loss`: c_j times that, lost by not spending this cost on I*.
 
     >>> gaps([0.75, 0.5], [1, 2]).loss.to_numpy()
     array([0., 1.])

@@ -192,8 +192,7 @@ def regret(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon:
 
 
 def _choices(mu, rho, rate):
-    """The bases that an optimist may choose, the null arm last in mu and rho: arms, gap, whether it is I*, and the
-    slope of their own dual line."""
+    """Bases that an optimist may choose, null arm last in mu and rho: arms, gap, whether it is I*, their dual slope."""
     for arms, _, gap, optimal in bases(mu[:-1], rho[:-1], rate).itertuples(index=False):
         if (len(arms) == 2) == (rho[list(arms)].max() > rate):      # of two cheap arms one alone is better
             i, j = arms[0], arms[-1]
