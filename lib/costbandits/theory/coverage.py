@@ -70,7 +70,7 @@ def violations(rng: np.random.Generator, sizes: Sequence[int] = (100, 1000, 10_0
     """How often, and by how much, upper bounds of the ratio miss it on random pairs of Bernoulli laws (Figure 1).
 
     Expected rewards are U(0, 1), expected costs U(cost_low, 1), the same pairs for every size. An infinite bound is
-    never violated and counts as infinitely loose; the share of infinite bounds is returned, too.
+    never violated and counts as infinitely loose.
 
     `sizes` are the numbers of outcomes n. The probability of failure `delta` and the smallest expected cost `cost_low`
     are in (0, 1); `bounds` takes (reward means, cost means, n, delta) to a dict label -> array.

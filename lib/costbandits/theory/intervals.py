@@ -1,7 +1,6 @@
-"""The asymmetric confidence interval of omega-UCB, its exact coverage, and the rivals it is compared with.
+"""The asymmetric confidence interval of omega-UCB and its exact coverage: sample means in, bounds out.
 
-Everything here works without a bandit: sample means in, bounds out. Source: Heyden, Arzamasov, Fouché and Böhm,
-"Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals".
+Source: Heyden, Arzamasov, Fouché and Böhm, "Budgeted Multi-Armed Bandits with Asymmetric Confidence Intervals".
 """
 
 from math import inf

@@ -91,10 +91,8 @@ class Mixture(NamedTuple):
 def mixture(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Mixture:
     """The best mixture of arms with a mean cost of at most `rate` per round, null arm included.
 
-    A linear program with two rows, whose optimum is an edge of the upper hull of the points (cost, reward).
-    Elumar et al., "Bandits with Anytime Knapsacks", Eq. (2), (3), and appendix C.1.
-
-    Expected rewards and costs of a pull have shape (K,), costs are 0 or more, and the rate is above 0.
+    The linear program of Elumar et al., "Bandits with Anytime Knapsacks", Eq. (2), (3), and appendix C.1. Expected
+    rewards and costs of a pull have shape (K,), costs are 0 or more, and the rate is above 0.
 
     >>> mixture([0.75, 0.25], [0.75, 0.25], rate=0.5).shares
     array([0.5, 0.5])

@@ -265,9 +265,8 @@ def theorem_10(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> floa
 def worse_of_two(pulls: int, mean: float, gap: float) -> float:
     """Theorem 8 with a constant: every policy's regret is at least this on one of two instances; ours.
 
-    Both have two arms of cost 1, the first Bernoulli(mean), the second Bernoulli(mean - gap) or Bernoulli(mean + gap).
-    (gap / kl) W(n kl / 8), W Lambert's function, kl = kl(mean - gap, mean + gap); n (`pulls`) is the budget over the
-    cost, 0 < mean - gap, mean + gap < 1, and gap > 0.
+    (gap / kl) W(n kl / 8) with Lambert's W, kl = kl(mean - gap, mean + gap), n (`pulls`) the budget over the cost. Both
+    have two arms of cost 1: Bernoulli(mean), and Bernoulli(mean - gap) or Bernoulli(mean + gap), all in (0, 1).
 
     >>> round(worse_of_two(pulls=1000, mean=0.5, gap=0.1), 2)
     2.16
@@ -303,8 +302,7 @@ def draw(t: int, pulls: Sequence, rewards: Sequence, costs: Sequence, residual: 
     Gives hat I(t), the arm of the highest index per cost, affordable or not, and the K probabilities of being pulled:
     by fractional KUBE the densest affordable arm, else an arm of the greedy set in proportion to its multiplicity.
 
-    t is the coming round, counted from 1. K numbers each: pulls so far (at least 1), sums of rewards, and costs of a
-    pull. B_t (`residual`) is at least the smallest cost.
+    Per arm: pulls so far, 1 or more, sum of rewards, cost. t is the coming round, from 1, `residual` B_t >= min(costs).
 
     >>> draw(t=3, pulls=[1, 1], rewards=[1, 0], costs=[2, 1], residual=5)
     (1, [0.0, 1.0])

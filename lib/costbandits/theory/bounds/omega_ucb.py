@@ -257,8 +257,7 @@ def lemma_cases(rng: np.random.Generator, cases: int = 1000, longest: int = 2000
     """Lemma 1 (Heyden et al.) against the exact probability, on random Bernoulli arms with n = n* rounded up.
 
     Expected reward U(0, 1), expected cost U(0.01, 1), best ratio U(1, 4) times the arm's own plus U(0, 1/2), tau
-    log-uniform in 100 ... 100,000, rho 1/4 or 1; cases whose corrected n* exceeds `longest`, the most plays of an arm,
-    are drawn again. The time grows with both `cases` and `longest`, 1 or more.
+    log-uniform in 100 ... 100,000, rho 1/4 or 1; cases whose corrected n* exceeds `longest` are drawn again.
 
     A row per case. The arm: `reward`, `cost`, `best`, `tau`, `rho`, `delta`. `sound`: whether the widths in Eq. (17)
     and (18) suffice (larger odds at least 1 - delta). `printed_n`, `corrected_n`: n* as printed and corrected, rounded

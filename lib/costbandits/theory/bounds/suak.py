@@ -172,8 +172,7 @@ class RegretBound:
 def regret(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon: int) -> RegretBound:
     """Theorem 3.2 (Elumar et al., Eq. 11) as printed: upper bound of SUAK's regret.
 
-    Infinite if an arm costs c (Assumption 1). `wrong_bases` is infinite, too, if I* is part of a larger base, which
-    then has no gap: that is so whenever a single arm is the best mixture.
+    Infinite if an arm costs c (Assumption 1); `wrong_bases` also if I* is one arm: larger bases with it have no gap.
 
     >>> round(regret([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
     23940168
