@@ -495,10 +495,9 @@ def _duel(d, confidence):
 def standings(values: dict[str, ArrayLike], pairs: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     """How each policy ends, and how many of the others are better beyond doubt.
 
-    `pairs` is `tournament(values)`, and `level` is of all pairs together. A row has mean, median, p95, p99 and worst,
-    and how many policies have a significantly smaller mean (`better_mean`), or win significantly more than half of the
-    replications against it (`better_wins`): 0 if no other beats it. By wins there may be no such policy: a can beat b,
-    b beat c, and c beat a.
+    `pairs` is `tournament(values)`, `level` that of all pairs. A row has mean, median, p95, p99 and worst, and how many
+    policies have a significantly smaller mean (`better_mean`), or win significantly more than half of the replications
+    against it (`better_wins`): 0 if no other beats it. By wins all may be beaten: a by c, b by a, c by b.
 
     >>> values = {"good": np.arange(20.0), "bad": np.arange(20.0) + 1}
     >>> cb.statistics.standings(values, cb.statistics.tournament(values)).better_mean.to_dict()

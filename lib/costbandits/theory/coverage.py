@@ -25,10 +25,9 @@ def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, del
                  min_cost: float = 0.01) -> dict[str, float | np.ndarray]:
     """Upper confidence bounds of (expected reward / expected cost) at level 1 - delta, one per policy (Figure 1).
 
-    Each policy's index with its t-dependent exploration replaced by what makes its own inequality hold at level
-    delta for a mean: Hoeffding's eps = sqrt(log(2 / delta) / (2 n)) for m-, c-, i-, Budget-UCB and as the radius of
-    UCB-SC+'s disc; the empirical Bernstein inequality's x = log(3 / delta) for UCB-B2; and for omega-UCB z such that
-    each of its two bounds fails with probability delta / 2 (Theorem 2).
+    Each policy's index with the exploration that makes its own inequality hold at level delta for a mean: Hoeffding's
+    eps = sqrt(log(2 / delta) / (2 n)) for m-, c-, i-, Budget-UCB and the disc of UCB-SC+; empirical Bernstein's x =
+    log(3 / delta) for UCB-B2; z such that each bound of omega-UCB fails with probability delta / 2 (Theorem 2).
 
     Numbers or arrays: sample means of n Bernoulli outcomes each (UCB-B2 needs their variance), in [0, 1], and n, 1 or
     more. delta, the probability of failure, is in (0, 1); `min_cost` is a known lower bound of the expected cost,

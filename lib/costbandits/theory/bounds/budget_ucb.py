@@ -308,8 +308,7 @@ def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge
     C sqrt(d log(1 + t L^2 / (rho d)) + 2 log(1 / delta)) + S sqrt(rho), as the proof has it; Algorithm 2 prints
     2 log(1 / delta) outside of the root (`printed`).
 
-    t, a number or an array, are rounds, counted from 1; d is the dimension. C, L, S and rho (`noise`, `length`, `size`,
-    `ridge`) are above 0; delta is in (0, 1).
+    t counts from 1, d is the dimension; C, L, S, rho (`noise`, `length`, `size`, `ridge`) are above 0, delta in (0, 1).
 
     >>> round(float(radius(100, d=2, noise=0.1, length=1, size=1, ridge=1, delta=0.1)), 3)
     1.353
@@ -343,9 +342,8 @@ def theorem_7(bandit: LinearBandit, budget: float, ridge: float | None = None, m
               balls: int = 1) -> LinearBound:
     """Theorem 7 (Xia et al.): upper bound of the regret of Budget-CB with delta = 1 / B.
 
-    C and S are those that the bandit tells the policies, L is the length of its longest arm. B is above 1: delta is a
-    probability below 1. rho (`ridge`) is at least max(1, L^2), the default. `balls` are the confidence balls that may
-    fail: the paper counts 1, there are 2. The bound is true with 1 all the same.
+    C and S are what the bandit tells policies, L is the length of its longest arm, B above 1. rho (`ridge`) is at least
+    max(1, L^2), the default. `balls` may fail: the paper counts 1, there are 2. The bound is true with 1 all the same.
 
     >>> round(theorem_7(cb.LinearBandit([[0.5, 0.1], [0, 1]], [0.6, 0.2], [0.3, 0.4], 0.1), budget=100).crossing, 3)
     1.684

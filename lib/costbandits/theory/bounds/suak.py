@@ -154,9 +154,8 @@ def omega_interval(gap: ArrayLike, rate: float) -> tuple[float | np.ndarray, flo
 class RegretBound:
     """Theorem 3.2's bound, term by term.
 
-    `wrong_bases`: pulls from suboptimal bases. `learning`: pulls that tell on which side of c an arm's cost is, their
-    skips, and the budget that is held back. `skips`: rounds skipped lest the anytime constraint break. `failures`:
-    confidence bounds that fail, and constants.
+    `wrong_bases`: pulls from suboptimal bases. `learning`: pulls that tell on which side of c a cost is, their skips,
+    and budget held back. `skips`: rounds skipped for the constraint. `failures`: bounds that fail, and constants.
     """
     wrong_bases: float
     learning: float
@@ -259,10 +258,9 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
                  margin: float = 3.0) -> RegretBound:
     """Upper bound of the regret of `cb.SUAK(counting="two accounts", reserve="log t / 4 omega", width=1.5)`; ours.
 
-    The theorem of section 3.16 of the chapter, whose proof is complete. `wrong_bases` and `failures` are the two halves
-    of its second term; `learning` is the first and the last, questions and unspent budget. Infinite if an arm costs c,
-    or if one arm alone is best and one that costs more than c pays as much. m (`margin`) is 2 or more: an arm is unsure
-    while its mean cost is within m radii of c.
+    Proved in section 3.16 of the chapter. `wrong_bases` and `failures` are the halves of its second term; `learning` is
+    the first and the last, questions and unspent budget. Infinite if an arm costs c, or one arm alone is best and one
+    above c pays as much. m (`margin`) is 2 or more: an arm is unsure while its mean cost is within m radii of c.
 
     >>> round(two_accounts([0.75, 0.5], [0.75, 0.25], rate=0.5, horizon=1000).total)
     336874
