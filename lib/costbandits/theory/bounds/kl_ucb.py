@@ -8,6 +8,7 @@ hard to tell from the best where d_h(r, c), the least kl(r, x) + kl(c, y) with x
 rho* is what the best arm's index seldom falls below, and d_h what it takes a worse arm to reach it.
 """
 
+from functools import partial
 from math import ceil, exp, inf, log, log1p
 from typing import NamedTuple
 
@@ -22,9 +23,7 @@ from .omega_ucb import bernoulli_rivals, locked_out
 
 _GRID = 400         # places at which bounds that leave a choice are tried
 
-
-def _mean(name, value):
-    return number(name, value, 0, 1, "must be in (0, 1]", above=0)
+_mean = partial(number, low=0, high=1, allowed="must be in (0, 1]", above=0)
 
 
 def divergence(p: ArrayLike, q: ArrayLike) -> np.ndarray:

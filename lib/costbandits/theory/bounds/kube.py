@@ -8,7 +8,7 @@ I* is the arm with the highest density mu* / c*. Bounds are in units of reward.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from math import inf, log, sqrt
 
 import numpy as np
@@ -19,14 +19,12 @@ from scipy.special import lambertw, logit, zeta
 from ...checks import FINITE, ROUNDING, count, number, numbers, positive, require
 from .kl_ucb import divergence, errors
 
-
-def _costs(costs, shape=("K",)):
-    return numbers("costs", costs, allowed="must be finite numbers above 0", above=0, shape=shape)
+_costs = partial(numbers, "costs", allowed="must be finite numbers above 0", above=0, shape=("K",))
 
 
 def _arms(reward_means, costs, highest=1.0):
     rewards = numbers("reward_means", reward_means, 0, highest, f"must be numbers in [0, {highest:g}]", shape=("K",))
-    return rewards, _costs(costs, rewards.shape)
+    return rewards, _costs(costs, shape=rewards.shape)
 
 
 def _losses(rewards, costs):
@@ -334,7 +332,7 @@ class TwoArms:
     """
 
     def __init__(self, costs: ArrayLike, budget: float, fractional: bool = False):
-        self.costs, self.fractional = tuple(_costs(costs, (2,)).tolist()), bool(fractional)
+        self.costs, self.fractional = tuple(_costs(costs, shape=(2,)).tolist()), bool(fractional)
         least, most = sum(self.costs), 1000 * min(self.costs)   # weights reach 2^T, which must stay finite
         self.budget = number("budget", budget, least, most, f"must be in [{least:g}, {most:g}]")
         self._step = cache(self._rule)

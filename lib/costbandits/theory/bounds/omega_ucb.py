@@ -140,8 +140,7 @@ def xi_bound(tau: int, K: int, rho: float) -> float:
     5.096
     """
     tau, rho = _rounds(tau, K), positive("rho", rho)
-    first = K + 1.0
-    power = 1 - rho
+    first, power = K + 1.0, 1 - rho
     # (tau^power - first^power) / power, which is the logarithm at power 0.
     span = log(tau / first)
     integral = span if power == 0 else first**power * expm1(power * span) / power

@@ -11,6 +11,7 @@ In all functions mu and rho (`reward_means`, `cost_means`) are K floats in [0, 1
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import exp, expm1, inf, log, pi
 from typing import NamedTuple
@@ -29,9 +30,7 @@ _floats = types.float64[::1]
 _laws = types.Tuple((_floats, _floats))
 _SHARES = "must be numbers in [0, 1]"
 
-
-def _rate(rate):
-    return number("rate", rate, 0, 1, "must be a number in (0, 1]", above=0)
+_rate = partial(number, "rate", low=0, high=1, allowed="must be a number in (0, 1]", above=0)
 
 
 def _arms(reward_means, cost_means, rate):
