@@ -316,8 +316,8 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
                        costs: str = "known") -> Regrets:
     """Theorem 3 with alpha, and with the radius of the arm that is pulled, which shrinks; ours.
 
-    Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T. Cost: K tau + 2 / T, and R more if
-    unknown. R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is twice the sum of the radii of the pulled arms.
+    Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T. Cost: K tau + 2 / T (+ R if unknown).
+    R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is twice the sum of the pulled arms' radii.
 
     >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))
     array([6622.,  585.])
