@@ -257,7 +257,7 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
                  margin: float = 3.0) -> RegretBound:
     """Upper bound of the regret of `cb.SUAK(counting="two accounts", reserve="log t / 4 omega", width=1.5)`; ours.
 
-    By the theorem of section 3.16 of the chapter. `wrong_bases` and `failures` halve its second term; `learning` is
+    Section 3.16 of the chapter proves it. `wrong_bases` and `failures` are halves of its second term, `learning` is
     the first and the last, questions and unspent budget. Infinite if an arm costs c, or one arm alone is best and one
     above c pays as much. m (`margin`) is 2 or more: an arm is unsure while its mean cost is within m radii of c.
 
