@@ -218,7 +218,7 @@ def forest(tables: dict[str, pd.DataFrame], xlabel: str, columns: int = 3, heigh
 
 
 def matrix(ax: Axes, shares: ArrayLike, labels: Sequence[str], title: str) -> None:
-    """Head-to-head matrix, without a diagonal: `shares`, in [0, 1], of runs that the row's policy wins, in per cent.
+    """Head-to-head matrix without a diagonal: how often the row's policy beats the column's, `shares` in per cent.
 
     >>> ax = Figure().add_subplot()
     >>> cb.figures.matrix(ax, [[0.5, 0.9], [0.1, 0.5]], ["BTS", "m-UCB"], "row beats column, % of replications")

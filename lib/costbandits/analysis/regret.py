@@ -83,9 +83,17 @@ def quality(runs: Runs, alpha: float) -> np.ndarray:
     """By how much pulls fall short of the tolerated reward, 1 - alpha times the largest expected one, pull by pull.
 
     The sum over pulls of max((1 - alpha) max_k mu_k - mu, 0) (Sinha et al., Eq. 1): a pull that pays more does not
-    make up for others. An arm that misses the tolerated reward by rounding alone, 1e-12 of it, has no regret. Runs must
-    be under a `Horizon`; alpha, the subsidy factor, is in [0, 1).
+    make up for others. An arm that misses the tolerated reward by rounding alone, 1e-12 of it, has no regret.
 
+    Parameters
+    ----------
+    runs : Runs
+        Under `Horizon`.
+    alpha : float
+        The subsidy factor, in [0, 1).
+
+    Examples
+    --------
     >>> bandit = cb.Bandit([cb.Constant(0.2), cb.Constant(0.5)], [cb.Constant(0.0), cb.Constant(1.0)])
     >>> runs = cb.simulate({"CS-UCB": cb.CSUCB(0.1)}, bandit, cb.Horizon(10), checkpoints=1)
     >>> runs.pulls[0, 0, 0].tolist(), cb.regret.quality(runs, 0.1).round(2)     # 0.45 - 0.2 a pull

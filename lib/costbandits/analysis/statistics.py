@@ -63,12 +63,23 @@ class Interval:
 class Comparison:
     """How policy a does against b, replication by replication; smaller values are better.
 
-    Names that end in `_a` or `_b` are of either sample: mean, median, quantiles of 95 and 99 %, and `worst_share`. The
-    others are of the pairs: `difference`, the mean of a - b, and `ratio`, mean of a over mean of b, with BCa bootstrap
-    intervals; `median_difference`, the median of a - b with its order-statistic interval; `improvement`,
-    P(a < b) + P(a = b) / 2 with Wilson's interval (conservative when there are ties); and `p_value` of the two-sided
-    sign test of the pairs that differ: correct it for several comparisons with `holm`.
+    Attributes
+    ----------
+    a, b : str
+    replications : int
+    mean_a, mean_b, median_a, median_b, p95_a, p95_b, p99_a, p99_b, worst_share_a, worst_share_b : float
+        Of either sample: mean, median, quantiles of 95 and 99 %, and `worst_share`.
+    difference, ratio : Interval
+        Mean of a - b, and mean of a over mean of b; BCa bootstrap of the pairs.
+    median_difference : Interval
+        Median of a - b with its order-statistic interval.
+    improvement : Interval
+        P(a < b) + P(a = b) / 2, with Wilson's interval (conservative when there are ties).
+    p_value : float
+        Two-sided sign test of the pairs that differ; correct it for several comparisons with `holm`.
 
+    Examples
+    --------
     >>> print(cb.statistics.compare(np.arange(100.0), np.arange(100.0) + 10, "mine", "theirs"))
     mean of mine over theirs: 0.832 [0.814, 0.847], smaller; mine wins 100% of 100 replications (ties half)
     """
