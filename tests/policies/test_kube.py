@@ -441,7 +441,7 @@ def fill(costs, n, reward, t, spent, budget):
     """The arms of the kernel's filling, in order, and how often each."""
     arms = Arms.of(len(costs))
     arms.n[:], arms.reward[:] = n, reward
-    own = quick.new_filling(np.array(costs), np.array([1.0]))
+    own = quick.Filling(np.array(costs), min(costs), np.ones(1), None, np.zeros(len(costs), int), np.zeros(len(costs)))
     kinds = quick.fill(cb.FractionalKUBE.rule, t, spent, budget, own, arms)
     return own.picks[:kinds], own.counts[:kinds]
 

@@ -258,8 +258,6 @@ def new_bounds(told: Told, p: Tuning, K: int) -> Bounds:
 @kernel(MomentIMED, when=lambda policy: policy.dependence != "sample")
 def play(policy: IMED | MomentIMED, run: Run, problem: Problem, rng: np.random.Generator) -> int:
     """By floors while every arm is affordable, then by definition."""
-    pause, status = all_affordable_below(run.limits.max_cost, run.limits.ceiling), NEAR_CEILING
-    if run.limits.max_cost.sum() < pause:
-        own = new_bounds(policy.told(problem), policy.p, problem.K)
-        status = run.play(by_floors, own, None, pause=pause)
+    own = new_bounds(policy.told(problem), policy.p, problem.K)
+    status = run.play(by_floors, own, None, pause=all_affordable_below(run.limits))
     return policy.play(run, problem, rng) if status == NEAR_CEILING else status

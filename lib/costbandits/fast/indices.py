@@ -9,7 +9,6 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numba import types as T
 
@@ -18,7 +17,7 @@ from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven,
 from ..engine.numerics import SLACK
 from ..engine.plain import INDEX, index_at, index_from
 from ..engine.run import Run
-from ..engine.state import GAME, Arm, new_record
+from ..engine.state import Arm, Limits, new_record
 from ..engine.trees import LEAF, block, is_counted, read_on, settle, skip, total
 from ..policies.base import IndexRule, Problem
 from . import kernel
@@ -53,23 +52,21 @@ def new_lazy(constant: np.ndarray, params: np.ndarray) -> Lazy:
     return Lazy(constant, params, *new_search(constant.size), local)
 
 
-LAZY = nb.typeof(new_lazy(np.zeros(1), np.zeros(1)))
-
-
 class Bounded(NamedTuple):
-    """An index, its lower bound over a block of pulls, and what they are searched and tried by."""
+    """An index, its lower bound over a block of pulls, what they are searched and tried by, and a kernel's own."""
     index: Callable
     lower: Callable
     lazy: Lazy
+    more: tuple = ()
 
 
-def all_affordable_below(max_cost: np.ndarray, ceiling: float) -> float:
+def all_affordable_below(limits: Limits) -> float:
     """The spending below which every arm is affordable, with a little to spare.
 
-    >>> all_affordable_below(np.array([0.5, 2.0]), ceiling=100.0) < 98.0
+    >>> all_affordable_below(Limits(10**8, max_cost=np.array([0.5, 2.0]), ceiling=100.0, rate=0.0)) < 98.0
     True
     """
-    return float((ceiling - max_cost.max()) * (1 - SLACK)) if ceiling < inf else inf
+    return float((limits.ceiling - limits.max_cost.max()) * (1 - SLACK)) if limits.ceiling < inf else inf
 
 
 @step
@@ -156,9 +153,9 @@ def advance(arm, m, t, money, own, arms, outcomes, rng):
     return money, arms.n[arm] - i
 
 
-@compiled_for(T.int64(T.int64, T.int64, LAZY, GAME))
+@compiled_for()
 def by_blocks(index, lower, own, game):
-    """The loop around any index and its lower bound; the first K pulls must be affordable.
+    """The loop around any index and its lower bound.
 
     They are called by their addresses: to compile them into it takes eight seconds, and wins nothing measurable.
     """
@@ -216,8 +213,7 @@ def _broken(policy, run, problem, rounds):
         broken=_broken)
 def play(policy: IndexRule, run: Run, problem: Problem, rng: object) -> int:
     """Lazily while every arm is affordable, then by full scans."""
-    pause, status = all_affordable_below(run.limits.max_cost, run.limits.ceiling), NEAR_CEILING
-    if run.limits.max_cost.sum() < pause:
-        blocks = functools.partial(by_blocks, address(policy.rule, INDEX), address(_lower_in(run, policy), BOUND))
-        status = run.play(blocks, new_lazy(policy.constants(problem), policy.parameters), pause=pause)
+    blocks = functools.partial(by_blocks, address(policy.rule, INDEX), address(_lower_in(run, policy), BOUND))
+    own = new_lazy(policy.constants(problem), policy.parameters)
+    status = run.play(blocks, own, pause=all_affordable_below(run.limits))
     return policy.play(run, problem, rng) if status == NEAR_CEILING else status

@@ -196,4 +196,4 @@ def play(policy: KnownCostTS, run: Run, problem: Problem, rng: np.random.Generat
     post, costs = np.zeros((RATE + 1, problem.K)), problem.cost_means
     post[A], post[N], post[COST] = 1.0, 2.0, costs
     return run.play(by_events, Events(float(policy.reward_scale), post, new_record(CLOCK)), rng,
-                    pause=all_affordable_below(run.limits.max_cost, run.limits.ceiling))
+                    pause=all_affordable_below(run.limits))

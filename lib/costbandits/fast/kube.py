@@ -7,20 +7,19 @@ from typing import NamedTuple
 
 import numba as nb
 import numpy as np
-from numba import types as T
 
 from ..engine.compilation import address, around, compiled_for, ready
 from ..engine.driver import END, FAR, MOST, Money, driven, if_counted, loop, pull_many, step, unless_typed
 from ..engine.plain import INDEX, index_at
 from ..engine.run import Run
-from ..engine.state import GAME, new_record
+from ..engine.state import new_record
 from ..engine.thinning import CLOCK, look_ahead
 from ..engine.trees import is_counted, is_typed
 from ..policies.base import Problem
 from ..policies.kube import KUBE, EpsilonFirst, density
 from ..policies.rules import by_sums
 from . import kernel
-from .indices import LAZY, Lazy, advance, all_affordable_below, bound_from, likely, new_lazy
+from .indices import Bounded, advance, all_affordable_below, bound_from, likely, new_lazy
 from .lower import BOUND, lower_of, no_lower
 from .search import lazy_argmax, pulled
 
@@ -33,27 +32,6 @@ class Filling(NamedTuple):
     clock: np.record
     picks: np.ndarray
     counts: np.ndarray
-
-
-def new_filling(costs: np.ndarray, params: np.ndarray) -> Filling:
-    """What a run begins with, for arms of these costs.
-
-    >>> new_filling(np.array([2.0, 0.5]), np.ones(1)).least
-    0.5
-    """
-    picks, counts = np.zeros(costs.size, np.int64), np.zeros(costs.size)
-    return Filling(costs, float(costs.min()), params, new_record(CLOCK), picks, counts)
-
-
-FILLING = nb.typeof(new_filling(np.ones(1), np.ones(1)))
-
-
-class Filled(NamedTuple):
-    """A density, its lower bound over a block of pulls, what they are searched by (`indices`), and the filling."""
-    index: Callable
-    lower: Callable
-    lazy: Lazy
-    filling: Filling
 
 
 @nb.njit(error_model="numpy")
@@ -108,7 +86,7 @@ def item_of_candidate(index, t, spent, ceiling, own, arms, rng):
 @step
 def choose(t, money, own, arms, limits, rng):
     """The leader, until it may be passed or a candidate comes; then one item of the filling."""
-    lazy, mine, ceiling, last = own.lazy, own.filling, limits.ceiling, limits.last_round
+    lazy, mine, ceiling, last = own.lazy, own.more, limits.ceiling, limits.last_round
     search, clock, costs = lazy.search, mine.clock, mine.costs
     arm, m, spent = search.leader, 1, money.spent
     if spent < limits.pause:
@@ -141,7 +119,7 @@ def after(arm, m, t, own, arms, outcomes, rng):
         pulled(arm, own.lazy)
 
 
-@compiled_for(T.int64(T.FunctionType(INDEX), T.int64, LAZY, FILLING, T.npy_rng, GAME))
+@compiled_for()
 def by_filling(index, lower, lazy, own, rng, game):
     """The loop for KUBE with any density, compiled into it: a third faster. The lower bound is called by its address.
 
@@ -149,19 +127,19 @@ def by_filling(index, lower, lazy, own, rng, game):
     falls on the densest arm, whatever they are. The rounds in which it may not are found by thinning; in between it is
     pulled many times at once where it stays ahead. Then it has one item less in each round, and the rest stays.
     """
-    return driven(choose, advance, after, if_counted, Filled(index, bound_from(lower), lazy, own), rng, game)
+    return driven(choose, advance, after, if_counted, Bounded(index, bound_from(lower), lazy, own), rng, game)
 
 
 @kernel(KUBE, same="law")
 def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, index: Callable = density,
          params: Sequence[float] = ()) -> int:
     """Only as much of the filling is worked out as the draw depends on. (Another index and its params may count.)"""
-    costs, index = problem.cost_means.copy(), by_sums(index)
+    K, costs, index = problem.K, problem.cost_means.copy(), by_sums(index)
     lower = no_lower if run.stacks.negative else lower_of(index, run.stacks.most)
     params = np.array(params if len(params) else policy.p, float)
+    own = Filling(costs, float(costs.min()), params, new_record(CLOCK), np.zeros(K, np.int64), np.zeros(K))
     loop = functools.partial(around(by_filling, ready(index, INDEX)), address(lower, BOUND))
-    pause = all_affordable_below(run.limits.max_cost, run.limits.ceiling)
-    return run.play(loop, new_lazy(costs, params), new_filling(costs, params), rng, pause=pause)
+    return run.play(loop, new_lazy(costs, params), own, rng, pause=all_affordable_below(run.limits))
 
 
 @nb.njit(error_model="numpy")
