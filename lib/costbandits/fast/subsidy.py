@@ -47,23 +47,20 @@ class Spells(NamedTuple):
 
 
 @step
-def turns_from(t, left, arms, outcomes):
-    """How many whole sweeps through all arms fit into the rounds left and into a step; 0 if few, or none begins now."""
-    turns = left // arms.n.size if t % arms.n.size == 0 else 0
+def sweep(t, left, money, arms, outcomes):
+    """Pull as many whole sweeps as fit into the rounds left and into a step; the money then, and how many rounds.
+
+    None if they are few, or none begins now.
+    """
+    K, more = arms.n.size, Money(0.0, 0.0, inf)
+    turns = left // K if t % K == 0 else 0
     turns = turns if turns >= SHORTEST else 0
-    for k in range(arms.n.size if turns > 0 else 0):
-        turns = turns if is_counted(k, outcomes) else min(turns, max(MOST // arms.n.size, SHORTEST))
+    for k in range(K if turns > 0 else 0):
+        turns = turns if is_counted(k, outcomes) else min(turns, max(MOST // K, SHORTEST))
         turns = 0 if is_typed(k, outcomes) else turns       # it may run out halfway
-    return turns
-
-
-@jit
-def sweep(turns, money, arms, outcomes):
-    """Pull every arm so many times; the money then."""
-    more = Money(0.0, 0.0, inf)
-    for k in range(arms.n.size):
+    for k in range(K if turns > 0 else 0):
         more = pull_many(k, turns, more, arms, outcomes)
-    return Money(money.spent + more.spent, money.collected + more.collected, money.due)
+    return Money(money.spent + more.spent, money.collected + more.collected, money.due), turns * K
 
 
 @jit
@@ -152,11 +149,10 @@ def look(t, money, own, arms, limits, rng):
 @step
 def pull_far(arm, m, t, money, own, arms, outcomes, rng):
     """Whole sweeps, or the arm up to m times if it stays the choice, or once."""
-    i, filled, turns = arms.n[arm], outcomes.filled[arm], 0
+    i, filled, done = arms.n[arm], outcomes.filled[arm], 0
     if t < arms.n.size * own.told.sweeps:
-        turns = turns_from(t, m, arms, outcomes)
-        if turns > 0:
-            money = sweep(turns, money, arms, outcomes)
+        money, done = sweep(t, m, money, arms, outcomes)
+        if done > 0:
             bound_all(arms, own.told, own)
     elif m >= SHORTEST and (i < filled or (m >= LEAF and is_counted(arm, outcomes))):
         money = pull_block(arm, m, money, own, arms, outcomes)
@@ -164,7 +160,7 @@ def pull_far(arm, m, t, money, own, arms, outcomes, rng):
         money, _ = one(arm, m, t, money, own, arms, outcomes, rng)
     elif arms.n[arm] == outcomes.filled[arm]:
         settle(arm, arms, outcomes)
-    return money, max(turns * arms.n.size, arms.n[arm] - i)
+    return money, max(done, arms.n[arm] - i)
 
 
 @step
@@ -211,14 +207,12 @@ def explores(t, own, arms):
 @step
 def pull_spell(arm, m, t, money, own, arms, outcomes, rng):
     """Whole sweeps or once while exploring; else the arm m times."""
-    i, turns, exploring = arms.n[arm], 0, explores(t, own, arms)
+    i, done, exploring = arms.n[arm], 0, explores(t, own, arms)
     if exploring:
-        turns = turns_from(t, m, arms, outcomes)
-    if turns > 0:
-        money = sweep(turns, money, arms, outcomes)
-    else:
+        money, done = sweep(t, m, money, arms, outcomes)
+    if done == 0:
         money = pull_many(arm, 1 if exploring else m, money, arms, outcomes)
-    return money, max(turns * arms.n.size, arms.n[arm] - i)
+    return money, max(done, arms.n[arm] - i)
 
 
 @kernel(CSElimination)
