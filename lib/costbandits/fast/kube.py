@@ -142,26 +142,6 @@ def kube(policy: KUBE, run: Run, problem: Problem, rng: np.random.Generator, ind
     return run.play(loop, new_lazy(costs, params), own, rng, pause=all_affordable_below(run.limits))
 
 
-@nb.njit(error_model="numpy")
-def sweeps(money, left, explore, costs, arms, outcomes):
-    """How many whole sweeps are sure to end before anything happens, and through how many arms: those that still fit.
-
-    None becomes too expensive on the way, no checkpoint is reached, nor `left` rounds exceeded, no law need be sampled
-    in Python, and it does not take long.
-    """
-    fit, total = 0, 0.0
-    for k in range(costs.size):
-        if money.spent + costs[k] <= explore:
-            fit, total = fit + 1, total + costs[k]
-    m = np.int64(min((min(money.due, explore) - money.spent) / total, FAR)) - 1 if fit > 0 else 0
-    for k in range(costs.size):
-        if not is_counted(k, outcomes):
-            m = min(m, MOST // costs.size)
-        if is_typed(k, outcomes):
-            m = min(m, outcomes.filled[k] - arms.n[k] - 1)
-    return min(m, left // max(fit, 1)), fit
-
-
 class Sweeping(NamedTuple):
     """What exploring may cost, and the arms' costs; their densities once that is over; where the sweep goes on."""
     explore: float
@@ -196,17 +176,28 @@ def next_pull(t, money, own, arms, limits, rng):
 
 @step
 def sweep_or_pull(arm, m, t, money, own, arms, outcomes, rng):
-    """Whole sweeps, where nothing can happen on the way; else the arm, once while exploring. What is spent is summed in
-    another order than pull by pull; what `explore` and the ceiling leave for rounding covers that."""
-    i, more = arms.n[arm], Money(0.0, 0.0, inf)
-    if own.place[0] >= 0:
-        turns, fit = sweeps(money, m, own.explore, own.costs, arms, outcomes)
+    """Whole sweeps through the arms that fit, where nothing can happen on the way; else the arm, once while exploring.
+
+    No arm becomes too expensive on the way, no checkpoint is reached, no law need be sampled in Python, and it does not
+    take long. What is spent is summed in another order than pull by pull; what `explore` and the ceiling leave for
+    rounding covers that.
+    """
+    (explore, costs, _, place), i, more, fit, total = own, arms.n[arm], Money(0.0, 0.0, inf), 0, 0.0
+    if place[0] >= 0:
+        for k in range(costs.size):
+            if money.spent + costs[k] <= explore:
+                fit, total = fit + 1, total + costs[k]
+        turns = np.int64(min((min(money.due, explore) - money.spent) / total, FAR)) - 1 if fit > 0 else 0
+        for k in range(costs.size):
+            turns = turns if is_counted(k, outcomes) else min(turns, MOST // costs.size)
+            turns = min(turns, outcomes.filled[k] - arms.n[k] - 1) if is_typed(k, outcomes) else turns
+        turns = min(turns, m // max(fit, 1))
         if turns > 0:
-            for k in range(own.costs.size):
-                if money.spent + own.costs[k] <= own.explore:
+            for k in range(costs.size):
+                if money.spent + costs[k] <= explore:
                     more = pull_many(k, turns, more, arms, outcomes)
             return Money(money.spent + more.spent, money.collected + more.collected, money.due), turns * fit
-        m, own.place[0] = 1, arm + 1
+        m, place[0] = 1, arm + 1
     return pull_many(arm, m, money, arms, outcomes), arms.n[arm] - i
 
 
