@@ -10,7 +10,6 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numba import types as T
 
 from ..engine.compilation import address, called_at, compiled_for, ready
 from ..engine.driver import FAR, NEAR_CEILING, NOT_NUMBER, PAUSE, Money, driven, jit, nothing, one, step, unless_typed
@@ -162,15 +161,6 @@ def by_blocks(index, lower, own, game):
     return driven(choose, advance, nothing, unless_typed, Bounded(index_from(index), bound_from(lower), own), 0, game)
 
 
-@compiled_for(T.void(T.int64, T.int64[::1], T.int64[::1], T.float64[:, ::1], T.float64, T.float64[::1], T.float64[::1]))
-def along(index, times, pulls, sums, constant, params, values):
-    """The index at an address: in each of these rounds, with so many pulls and the sums in that row, into `values`."""
-    at = index_from(index)
-    for i in range(times.size):
-        n = pulls[i]
-        values[i] = at(times[i], n, sums[n - 1, 0], sums[n - 1, 1], sums[n - 1, 2], sums[n - 1, 3], constant, params)
-
-
 def _lower_in(run, policy):
     return no_lower if run.stacks.negative else lower_for(policy, run.stacks.most)
 
@@ -183,25 +173,22 @@ def _broken(policy, run, problem, rounds):
 
     @functools.cache
     def later(n):
-        return np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(np.int64))
+        return np.unique(np.geomspace(n + 1, max(rounds, n + 1), 32).astype(np.int64)).tolist()
 
     constants, lower = policy.constants(problem).tolist(), _lower_in(run, policy)
     rule, params = ready(policy.rule, INDEX), policy.parameters
     for k in np.flatnonzero(run.state.arms.n).tolist():
         pairs = run.stacks.pairs(k, int(run.state.arms.n[k]))
         sums, last, constant = np.cumsum(np.hstack([pairs, pairs**2]), axis=0), len(pairs), constants[k]
-        pulls = np.unique(np.geomspace(1, last, 48).astype(np.int64)).tolist()
-        sizes, times = [later(n).size for n in pulls], np.concatenate([later(n) for n in pulls])
-        values = np.empty(times.size)
-        along(address(rule, INDEX), times, np.repeat(pulls, sizes), sums, constant, params, values)
-        for n, index in zip(pulls, np.split(values, np.cumsum(sizes)[:-1]), strict=True):
+        for n in np.unique(np.geomspace(1, last, 48).astype(np.int64)).tolist():
+            arm = Arm(n, *sums[n - 1].tolist(), constant)
+            index = np.array([rule(t, *arm, params) for t in later(n)])
             falls = np.flatnonzero(above(index[:-1], index[1:]))
             if falls.size:
-                return "monotone", int(later(n)[falls[0] + 1])
-            arm = Arm(n, *sums[n - 1].tolist(), constant)
+                return "monotone", later(n)[falls[0] + 1]
             for m in {min(m, last - n) for m in (4, n // 4, n)} - {0} if lower is not no_lower else ():
                 rewards, costs = (sums[n + m - 1] - sums[n - 1]).tolist()[:2]
-                for t in later(n)[::8].tolist():
+                for t in later(n)[::8]:
                     least = lower(t, m, arm, rewards, costs, params)
                     for j in np.unique(np.linspace(0, m - 1, 8).astype(int)).tolist():
                         if above(least, rule(t + j, n + j, *sums[n + j - 1].tolist(), constant, params)):
