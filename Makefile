@@ -75,11 +75,12 @@ quick: $(QUICK)  ## what `make all` does, at a small scale, as a smoke run; resu
 SPREAD = -n auto --dist loadfile --no-loadscope-reorder
 # The first chapter compiles what the others load. Meanwhile the other workers play tests that compile little.
 FIRST = $(firstword $(wildcard $(NOTEBOOKS:%=notebooks/%.ipynb)))
-SECOND = $(wildcard tests/compendium)
+LATER = $(wildcard tests/compendium/test_contributing.py tests/compendium/test_lessons.py)
+SECOND = $(filter-out $(LATER),$(sort $(wildcard tests/compendium/test_*.py)))
 # What takes longest is compared by `make audits`.
 LONG = $(wildcard notebooks/tournament.ipynb) $(sort $(wildcard notebooks/audit/*.ipynb))
-TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST) $(LONG),$(sort $(wildcard notebooks/*.ipynb))) \
-  $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/.,%,$(sort $(wildcard tests/*/. tests/test_*.py))))
+TESTS = $(FIRST) $(SECOND) $(filter-out $(FIRST) $(LONG),$(sort $(wildcard notebooks/*.ipynb))) $(LATER) \
+  $(filter-out tests/compendium tests/__pycache__,$(patsubst %/.,%,$(sort $(wildcard tests/*/. tests/test_*.py))))
 
 # Before many look for the fonts, one does.
 COMPARE = mkdir -p $(BUILD) && $(PY) -c "import matplotlib.font_manager" && \
