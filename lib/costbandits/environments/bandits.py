@@ -116,8 +116,8 @@ class Bandit:
         arm, reward, cost : str
             Its columns. Arms are any labels, rewards finite numbers, costs 0 or more.
         max_reward, max_cost : float, optional
-            The largest that can occur, which the log does not know: tomorrow's may be larger than any so far. Most
-            policies are made for 0 to 1 and refuse more. Rewards must then be 0 or more. By default nothing is divided.
+            The largest that can occur, not the largest so far. Outcomes are divided by it, into 0 to 1, for which most
+            policies are made; rewards must then be 0 or more. By default nothing is divided.
 
         Raises
         ------
