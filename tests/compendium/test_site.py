@@ -237,17 +237,19 @@ def test_the_picture_leaves_out_what_follows_and_keeps_the_rest():
     assert "```{raw} html\n<svg" in architecture.with_picture(f"# x\n```mermaid\n{text}```\n")
 
 
-def notebook(path, code, output):
+def notebook(path, code, output, **parameters):
     cells = [{"cell_type": "code", "id": "one", "metadata": {}, "source": [code], "outputs": [output]}]
-    path.write_text(json.dumps({"cells": cells}))
+    path.write_text(json.dumps({"cells": cells, "metadata": {"papermill": {"parameters": parameters}}}))
     return path
 
 
-def test_outputs_of_the_full_run_count_only_for_the_same_code(tmp_path):
+def test_outputs_of_the_full_run_count_only_for_the_same_code_and_the_real_ads(tmp_path):
     committed, made = notebook(tmp_path / "a.ipynb", "x = 1", {}), tmp_path / "b.ipynb"
     assert pages_of_chapters.executed(committed, made) is None
     assert pages_of_chapters.executed(committed, notebook(made, "x = 1", {"full": 1})) == {"one": [{"full": 1}]}
     assert pages_of_chapters.executed(committed, notebook(made, "x = 2", {"full": 1})) is None
+    assert pages_of_chapters.executed(committed, notebook(made, "x = 1", {}, ads_file="a.csv")) == {"one": [{}]}
+    assert pages_of_chapters.executed(committed, notebook(made, "x = 1", {}, ads_file="")) is None
 
 
 def test_printed_code_is_in_colours_and_the_sentences_beside_it_are_not():

@@ -71,8 +71,11 @@ def chapter(root, name, build, links):
 
 
 def executed(path, made):
-    """Outputs of the cells of an executed notebook by their ids; None if it is not there or has other code."""
+    """Outputs of cells by their ids; None if no run is there, or one of other code or of a stand-in for the ads."""
     if not made.exists():
+        return None
+    ran = json.loads(made.read_text(encoding="utf-8")).get("metadata", {}).get("papermill", {})
+    if ran.get("parameters", {}).get("ads_file") == "":
         return None
     found = {cell["id"]: cell for cell in code.cells(made)}
     same = all(cell["id"] in found and found[cell["id"]]["source"] == cell["source"] for cell in code.cells(path))
