@@ -205,6 +205,7 @@ def test_a_name_is_led_to_from_the_end_of_its_line():
 def test_panels_of_one_checkpoint_show_a_point(runs, band):
     """Without a warning, and with names beside it."""
     with warnings.catch_warnings(action="error"):
+        warnings.filterwarnings("ignore", "'.*' (argument is )?deprecated")      # old Matplotlib, new pyparsing
         figure = figures.panels([1.0], {"one": {label: each[:, -1:] for label, each in runs.items()}}, 1, band)
         figure.canvas.draw()
     (ax,) = figure.axes
