@@ -218,7 +218,9 @@ def forest(tables: dict[str, pd.DataFrame], xlabel: str, columns: int = 3, heigh
 
 
 def matrix(ax: Axes, shares: ArrayLike, labels: Sequence[str], title: str) -> None:
-    """Head-to-head matrix without a diagonal: how often the row's policy beats the column's, `shares` in per cent.
+    """Head-to-head matrix: how often the row's policy beats the column's, in per cent; the diagonal is left blank.
+
+    `shares`, of shape (policy, policy), are in [0, 1].
 
     >>> ax = Figure().add_subplot()
     >>> cb.figures.matrix(ax, [[0.5, 0.9], [0.1, 0.5]], ["BTS", "m-UCB"], "row beats column, % of replications")

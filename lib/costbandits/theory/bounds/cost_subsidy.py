@@ -420,7 +420,9 @@ def sees_from(means: ArrayLike, alpha: float, at_once: bool = False) -> float:
 # ---- Theorem 4: consistent costs ---------------------------------------------------------------------
 
 def consistency(reward_means: ArrayLike, costs: ArrayLike) -> float:
-    """The least delta, maybe infinite, with |c_i - c_j| <= delta |mu_i - mu_j| for all arms (Sinha et al., Theorem 4).
+    """The smallest delta with |c_i - c_j| <= delta |mu_i - mu_j| for all arms (Sinha et al., Theorem 4).
+
+    Takes K means and K costs; infinite if two arms differ in cost alone.
 
     >>> consistency([0.25, 0.75], [0.0, 1.0])
     2.0

@@ -101,7 +101,9 @@ def rescaled(bound: Callable, reward_means: ArrayLike, costs: ArrayLike, budget:
 
 
 def chance_failures(first_round: int) -> float:
-    """2 sum_{t >= first_round} (t - 1) / t^4: expected rounds in which one of two bounds fails, the paper's pi^2 / 3.
+    """2 sum_{t >= first_round} (t - 1) / t^4: expected rounds in which one of two confidence bounds fails.
+
+    Stands where the paper has pi^2 / 3. `first_round` is 2 or more.
 
     >>> round(chance_failures(3), 4)
     0.1145
@@ -264,7 +266,7 @@ def worse_of_two(pulls: int, mean: float, gap: float) -> float:
     """Theorem 8 with a constant: every policy's regret is at least this on one of two instances; ours.
 
     (gap / kl) W(n kl / 8) with Lambert's W, kl = kl(mean - gap, mean + gap), n (`pulls`) the budget over the cost. Both
-    have two arms of cost 1: Bernoulli(mean), and Bernoulli(mean - gap) or Bernoulli(mean + gap), all in (0, 1).
+    have two arms of cost 1: Bernoulli(mean), and Bernoulli(mean - gap) or Bernoulli(mean + gap), in (0, 1); gap > 0.
 
     >>> round(worse_of_two(pulls=1000, mean=0.5, gap=0.1), 2)
     2.16

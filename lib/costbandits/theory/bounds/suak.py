@@ -115,7 +115,8 @@ def gaps(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.Data
 def kappa(reward_means: ArrayLike, cost_means: ArrayLike, null_arm: bool = True) -> float:
     """The smallest kappa with |mu_i - mu_j| <= kappa |rho_i - rho_j| for all arms (Elumar et al., section 4).
 
-    UCB Simplex is told it: its radii are multiplied by 1 + 2 kappa. `null_arm`: whether that is one of the arms.
+    UCB Simplex is told it: its radii are multiplied by 1 + 2 kappa. Infinite if two arms differ in reward alone.
+    `null_arm` says whether the null arm is one of the arms.
 
     >>> kappa([0.75, 0.5], [0.75, 0.25])
     2.0
