@@ -34,7 +34,7 @@ from costbandits.engine.driver import DONE, LAST_ROUND, loop
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import Stacks
 from costbandits.engine.state import GAME, Game, Limits, Money, new_record
-from costbandits.engine.trees import KIND
+from costbandits.engine.trees import total
 from costbandits.fast import thompson
 from costbandits.fast.thompson import BELL, CHANCE, RACE, RATE, TILT, USUAL, Bells, Tuning
 
@@ -186,8 +186,7 @@ def at_old_pace(t, arm, post, rng):
 @nb.njit
 def expected(arm, column, outcomes):
     """`trials` without chance."""
-    d, kind = outcomes.level[arm, 0], outcomes.trees[arm, KIND + column]
-    return np.int64((outcomes.counts[arm, column, d, :kind] * outcomes.laws[arm, column, :kind]).sum())
+    return np.int64(total(arm, column, outcomes))
 
 
 @cache

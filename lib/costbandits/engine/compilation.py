@@ -29,6 +29,8 @@ from ..checks import OURS, ours
 from .fingerprint import digest, nested
 
 OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}     # 1 / 0 is infinite, as in NumPy; C calls none of it
+# For what makes no array: references are not counted, which takes as long as ten indices at each call.
+uncounted = functools.partial(nb.njit, error_model="numpy", _nrt=False)
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
 TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
 
@@ -51,7 +53,7 @@ def keep(made: Callable, holds_a_rule: bool = False) -> None:
 
 def _keep(made, holds_a_rule):
     made.enable_caching()
-    cache, stamp = made._cache, content(made.py_func)
+    cache, stamp = made._cache, hashlib.sha256(f"{content(made.py_func)} {made.targetoptions}".encode()).hexdigest()
     if nb.config.CACHE_DIR:
         # Numba's own folder there has a name that depends on the place of the source.
         cache._cache_path = os.path.join(nb.config.CACHE_DIR, made.py_func.__module__)
@@ -187,8 +189,8 @@ def _content(function, seen):
         yield from (repr(None if const == function.__doc__ else const) for const in code.co_consts
                     if not isinstance(const, types.CodeType))
     for name, value in _used(function):
-        if hasattr(value, "define"):
-            yield "by its name"
+        # How it is compiled, in itself or into what calls it.
+        yield "by its name" if hasattr(value, "define") else f"{getattr(value, 'targetoptions', '')}"
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):
             yield from _content(value, seen)
@@ -258,7 +260,8 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
 def apart(signature: Signature) -> Callable[[Callable], Callable]:
     """Compile a function for this signature, once: compiled code calls it by its name.
 
-    Numba links whatever a function calls into it and optimizes all of that again, in each loop.
+    Numba links whatever a function calls into it and optimizes all of that again, in each loop. The
+    function is `uncounted`: it cannot make an array.
 
     >>> @apart(nb.float64(nb.int64))
     ... def half(x):
@@ -270,7 +273,7 @@ def apart(signature: Signature) -> Callable[[Callable], Callable]:
         if nb.config.DISABLE_JIT:
             return function
         name, returned, kinds = f"{function.__module__}.{function.__qualname__}", signature.return_type, signature.args
-        made = nb.njit(no_cpython_wrapper=True, **OPTIONS)(function)
+        made = uncounted(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
         @functools.cache
         def define():       # before any code that calls it is compiled, or read from disk

@@ -25,7 +25,7 @@ from numba import types as T
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compilation import apart, around, compiled_for
+from .compilation import apart, around, compiled_for, uncounted
 from .state import ARMS, LIMITS, MONEY, OUTCOMES, RECORD, STATE, Money, Outcome
 from .trees import LEAF, added_up, block, is_counted, is_typed, read_on, settle, skip, total
 
@@ -43,8 +43,8 @@ RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING,
 SKIP, NULL_ARM, END, PAUSE, NOT_NUMBER = -1, -2, -3, -4, -5
 
 step = nb.njit(inline="always", error_model="numpy")
-jit = nb.njit(error_model="numpy")
-inlined = nb.njit(forceinline=True, error_model="numpy")       # by LLVM: to hand over many arrays takes long
+jit = uncounted()           # for what steps call: it cannot make an array
+inlined = uncounted(forceinline=True)       # by LLVM: to hand over many arrays takes long
 
 
 # ---- arrays without counted references: to count them takes as long as ten indices, at each call -------

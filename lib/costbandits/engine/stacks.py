@@ -14,7 +14,7 @@ from ..environments.bandits import Bandit
 from . import trees
 from .compilation import compiled_for
 from .state import Arms, Outcomes
-from .trees import LEAF, read_leaf, read_on
+from .trees import LEAF, read_leaf, read_on_all
 
 # What a random stream is for: spawn keys of different meaning do not collide, for replications below 2**32.
 INSTANCE, REWARD, COST, POLICY, ORDER, TREES, ROWS = range(7)
@@ -27,10 +27,8 @@ ROOM = 1 << 22          # numbers of such laws that are kept for the other polic
 
 @compiled_for()
 def _read_on(arms, outcomes):
-    """Read on at each position of which all that was read has been pulled."""
-    for k in range(arms.n.size):
-        if arms.n[k] == outcomes.filled[k]:
-            read_on(k, arms, outcomes)
+    """`read_on_all`, for Python."""
+    read_on_all(arms, outcomes)
 
 
 @compiled_for()

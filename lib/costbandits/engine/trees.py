@@ -227,6 +227,14 @@ def read_on(k, arms, outcomes):
     at[k], filled[k] = row - i, i + LEAF
 
 
+@apart(T.void(ARMS, OUTCOMES))
+def read_on_all(arms, outcomes):
+    """Read on at each position of which all that was read has been pulled."""
+    for k in range(arms.n.size):
+        if arms.n[k] == outcomes.filled[k]:
+            read_on(k, arms, outcomes)
+
+
 @apart(T.void(T.int64, ARMS, OUTCOMES))
 def skip(k, arms, outcomes):
     """Pull the next block as a whole."""

@@ -9,6 +9,7 @@ nothing depends on who was looked at when.
 from math import inf, sqrt
 from typing import NamedTuple
 
+import numba as nb
 import numpy as np
 
 from ..engine.driver import jit, last_outcome, loop, one, step
@@ -141,7 +142,7 @@ def take_out(told, estimates, contest):
             contest.coordinates[j, i] = told.coordinates[j, positions[i]]
 
 
-@jit
+@nb.njit(error_model="numpy")       # makes arrays
 def look(coordinates, inverse, arms):
     """The estimated rewards and costs of all arms, and their norms, up to rounding, from scratch."""
     product, squared = inverse @ coordinates, np.zeros(arms.n.size)
@@ -151,7 +152,7 @@ def look(coordinates, inverse, arms):
             np.sqrt(np.maximum(squared, 0.0)))
 
 
-@jit
+@nb.njit(error_model="numpy")
 def new_contest(tries, eps, own, arms):
     """A survey: those arms become contenders whose bound comes near to the largest value, or after some failures all.
 
@@ -190,7 +191,7 @@ def new_contest(tries, eps, own, arms):
     contest.drift[:] = 0.0
 
 
-@jit
+@nb.njit(error_model="numpy")
 def forget(anew, own, arms):
     """Bring all arms up to date, so that no pull need be remembered; or work everything out anew."""
     told, memory, contest = own

@@ -17,16 +17,13 @@ from dataclasses import dataclass
 from math import inf, log, log1p, sqrt
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
 from ..checks import positive, rounding
-from ..engine.driver import END
+from ..engine.driver import END, jit
 from ..engine.numerics import bent
-from .base import NamedRule, Problem, checked, rule
+from .base import NamedRule, Problem, checked
 from .kl_ucb import TINY, divergence
-
-_jit = nb.njit(error_model="numpy")
 
 # Which variance X has, by what is said of rewards and costs of a pull; and IMED for outcomes 0 and 1.
 DEPENDENCE = ("independent", "any", "sample")
@@ -52,7 +49,7 @@ class Products(NamedTuple):
     sums: np.ndarray
 
 
-@_jit
+@jit
 def of_moments(u, variance, top):
     """The least divergence of a law with mean -u < 0 and this variance, nothing above `top`, to one of mean 0 or more.
 
@@ -67,7 +64,7 @@ def of_moments(u, variance, top):
     return -(w * w * bent(-u / w) + variance * bent(u * w / variance)) / (w * w + variance)
 
 
-@_jit
+@jit
 def of_coins(r, c, rho):
     """The least kl(r, x) + kl(c, y) with x >= rho y, where r < rho c.
 
@@ -81,7 +78,7 @@ def of_coins(r, c, rho):
     return of_reward + (divergence(c, min((r + s) / (1.0 + s) / rho, c)) if c < 1.0 or 2.0 * rho > 1.0 + r else 0.0)
 
 
-@_jit
+@jit
 def least_divergence(k, rho, arms, known, p, products):
     """D_k, how far arm k is from a law whose ratio is rho or more; 0 if its own is."""
     n = arms.n[k]
@@ -107,14 +104,14 @@ def least_divergence(k, rho, arms, known, p, products):
     return of_moments(u / w, variance, top / w)
 
 
-@_jit
+@jit
 def index(k, rho, arms, known, p, products):
     """n D + scale log n of arm k."""
     n = arms.n[k]
     return n * least_divergence(k, rho, arms, known, p, products) + p.scale * log(n)
 
 
-@rule
+@jit
 def imed(t, spent, arms, told, p, memory, rng):
     """Of the arms that it affords: each once, unless its known cost rules it out; then the least n D + scale log n."""
     rho, first, free = 0.0, END, END
@@ -140,7 +137,7 @@ def imed(t, spent, arms, told, p, memory, rng):
     return arm
 
 
-@rule
+@jit
 def multiply(t, arm, outcome, arms, told, p, memory, rng):
     """Add a pull's reward times its cost to the arm's sum."""
     memory.sums[arm] += outcome.reward * outcome.cost

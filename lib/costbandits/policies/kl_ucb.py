@@ -18,13 +18,10 @@ from dataclasses import dataclass
 from math import exp, expm1, inf, log, log1p, sqrt
 from typing import NamedTuple
 
-import numba as nb
-
 from ..checks import flag, positive
+from ..engine.driver import jit
 from .base import IndexRule, Scale, _PerCost, checked, index
 from .omega_ucb import Rho
-
-_jit = nb.njit(error_model="numpy")
 
 STEPS = 60          # of a search for a root: one to three are usual, more than five have not been seen
 # Relative errors of a divergence. From the first on a step makes four times as many digits right (Householder's method
@@ -36,7 +33,7 @@ ENDLESS = 650.0     # a ratio above exp(this) counts as infinite,
 TINY = 1e-200       # and a mean reward below this as 0
 
 
-@_jit
+@jit
 def divergence(p, q):
     """kl(p, q) for 0 < q < 1, or p = q = 1; in logarithms of 1 + u, for its error must be small where it is."""
     more = q - p
@@ -45,7 +42,7 @@ def divergence(p, q):
     return -kl
 
 
-@_jit
+@jit
 def upper_bound(r, d):
     """sup {x : kl(r, x) <= d} for r in [0, 1].
 
@@ -74,7 +71,7 @@ def upper_bound(r, d):
     return max(-expm1(-b), r)
 
 
-@_jit
+@jit
 def lower_bound(c, d):
     """inf {y : kl(c, y) <= d} for c in (0, 1], with all digits of a small one.
 
@@ -97,7 +94,7 @@ def lower_bound(c, d):
     return c * exp(-u)
 
 
-@_jit
+@jit
 def first_guess(r, c, d):
     """Where to look for y/x: by a series where s is small beside r and c, else by either divergence alone."""
     i, j = 1.0 / max(r, TINY), 1.0 / c
@@ -115,7 +112,7 @@ def first_guess(r, c, d):
     return min(ratio, c / r * exp(-d / c)) if r > TINY and c > 0.9 else ratio
 
 
-@_jit
+@jit
 def largest_ratio(r, c, d):
     """sup {x/y : kl(r, x) + kl(c, y) <= d} for r in [0, 1], c in (0, 1]."""
     if d <= 0.0:

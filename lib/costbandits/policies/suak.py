@@ -19,9 +19,10 @@ import numpy as np
 
 from ..checks import ROUNDING, flag, number, positive, require
 from ..engine.driver import NULL_ARM, SKIP
+from ..engine.driver import jit as rule  # `uncounted`: a sixth faster
 from ..engine.state import new_record
 from ..environments.hull import bridge
-from .base import NamedRule, Problem, checked, rule
+from .base import NamedRule, Problem, checked
 
 
 class Told(NamedTuple):
