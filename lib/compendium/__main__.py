@@ -225,7 +225,7 @@ def _run(options):
     settings.isolate(options.build)
     home = Path(options.done).parent if options.done else None
     if home and job.profile == PUBLISHED:
-        left = times.due(options.among, home, home / "inputs" / job.profile)
+        left = times.due(options.among, Path(options.build), Path(options.build, "inputs", job.profile))
         if (seconds := times.ahead(Path(), [*{job.name, *left}])) is not None:
             told = f"{len(left)} chapters are" if len(left) > 1 else "one chapter is"
             say(f"{told} to be played: about {math.ceil(seconds / 60)} minutes on this machine, less if replications "

@@ -714,6 +714,17 @@ def test_a_run_leaves_a_stamp_as_old_as_its_beginning_if_it_succeeds(executed, m
     assert [path.name for path in stamp.parent.iterdir()] == ["toy.done"]
 
 
+def test_what_is_still_to_be_played_is_counted_from_an_audit_too(executed, monkeypatch, capsys):
+    monkeypatch.setattr(command, "run", lambda job, among: "done")
+    monkeypatch.setattr(command.times, "ahead", lambda root, names: 30.0 * len(names))
+    for name in ("other", "audit/other"):
+        (executed / f"build/{name}.done").parent.mkdir(parents=True, exist_ok=True)
+        (executed / f"build/{name}.done").touch()
+    names = ["audit/other", "other", "third", "toy"]
+    assert command.main([*PAPER, "--among", *names, "--done", "build/audit/toy.done"]) == 0
+    assert capsys.readouterr().err.startswith("2 chapters are to be played: about 1 minutes")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.write_text", "tempfile.mkdtemp", "os.replace"])
 def test_a_full_disk_is_one_error_and_overwrites_nothing(executed, monkeypatch, capsys, call):
