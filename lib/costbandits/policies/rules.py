@@ -21,7 +21,7 @@ from numba.core.typed_passes import NopythonTypeInference
 
 from ..checks import ours, require
 from ..engine import fingerprint
-from ..engine.compilation import Signature
+from ..engine.compilation import Signature, uncounted
 from ..engine.plain import CHOICE, CHOICE_ARGUMENTS, INDEX, INDEX_ARGUMENTS
 from ..engine.state import Arm, Arms
 
@@ -133,7 +133,7 @@ def by_sums(rule: Callable) -> Callable:
     del summed.__wrapped__      # Numba would look there for the arguments
     if nb.config.DISABLE_JIT:
         return summed
-    made = nb.njit(error_model="numpy")(summed)
+    made = (uncounted() if ours(function) else nb.njit(error_model="numpy"))(summed)
     if not ours(function):
         made.compile(form.signature.args)
         made.disable_compile()
