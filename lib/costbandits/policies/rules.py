@@ -133,7 +133,8 @@ def by_sums(rule: Callable) -> Callable:
     del summed.__wrapped__      # Numba would look there for the arguments
     if nb.config.DISABLE_JIT:
         return summed
-    made = (uncounted() if ours(function) else nb.njit(error_model="numpy"))(summed)
+    # An index of the library's makes no array; choices, and what readers type, may.
+    made = (uncounted if ours(function) and form.maker == "index" else nb.njit)(error_model="numpy")(summed)
     if not ours(function):
         made.compile(form.signature.args)
         made.disable_compile()
