@@ -350,7 +350,7 @@ ERRORS = {
         ("        _keep_parts(made.py_func, {made.py_func})       # what it calls by its name is there before it\n", "",
          "engine/test_compilation.py::test_whatever_is_kept_finds_what_it_calls_by_name_in_another_process",
          "kept code is read when all that it calls is there"),
-        ('"by its name" if hasattr(value, "define") else ', "",
+        ("{getattr(value, 'targetoptions', '')}", "",
          "engine/test_compilation.py::test_each_component_of_content_tells_two_functions_apart",
          "kept code that calls by name needs what it calls to be there"),
         (" {made.targetoptions}", "",

@@ -189,8 +189,7 @@ def _content(function, seen):
         yield from (repr(None if const == function.__doc__ else const) for const in code.co_consts
                     if not isinstance(const, types.CodeType))
     for name, value in _used(function):
-        # How it is compiled, in itself or into what calls it.
-        yield "by its name" if hasattr(value, "define") else f"{getattr(value, 'targetoptions', '')}"
+        yield f"{getattr(value, 'targetoptions', '')}"      # what is called by its name has none
         value = getattr(value, "py_func", value)
         if isinstance(value, types.FunctionType) and ours(value):
             yield from _content(value, seen)
