@@ -259,8 +259,8 @@ def compiled_for(signature: Signature | None = None) -> Callable[[Callable], Ker
 def apart(signature: Signature) -> Callable[[Callable], Callable]:
     """Compile a function for this signature, once: compiled code calls it by its name.
 
-    Numba links whatever a function calls into it and optimizes all of that again, in each loop. The
-    function is `uncounted`: it cannot make an array.
+    Numba links whatever a function calls into it and optimizes all of that again, in each loop. The function is
+    `uncounted`: it cannot make an array.
 
     >>> @apart(nb.float64(nb.int64))
     ... def half(x):
@@ -272,7 +272,7 @@ def apart(signature: Signature) -> Callable[[Callable], Callable]:
         if nb.config.DISABLE_JIT:
             return function
         name, returned, kinds = f"{function.__module__}.{function.__qualname__}", signature.return_type, signature.args
-        made = uncounted(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+        made = uncounted(no_cpython_wrapper=True, **OPTIONS)(function)
 
         @functools.cache
         def define():       # before any code that calls it is compiled, or read from disk
