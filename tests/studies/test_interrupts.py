@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from pins import SMALL, THREE, linear, my_choice, my_index
+from reference import proving
 
 import costbandits as cb
 from costbandits.engine import run
@@ -93,7 +94,7 @@ def computing(seconds=0.6):
     return (time.process_time() - before) / seconds
 
 
-@pytest.mark.parametrize(("n_jobs", "fast"), [(1, True), (2, True), (3, False)])
+@pytest.mark.parametrize(("n_jobs", "fast"), proving([(1, True), (2, True), (3, False)], (1, True)))
 def test_after_an_interrupt_nothing_computes_on(n_jobs, fast):
     def played(stop):
         return cb.simulate({"m": cb.MUCB()}, cb.instances.beta(4), stop, 5, n_jobs=n_jobs, fast=fast,

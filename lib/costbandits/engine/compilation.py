@@ -28,9 +28,10 @@ from numba.extending import intrinsic
 from ..checks import OURS, ours
 from .fingerprint import digest, nested
 
-OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}     # 1 / 0 is infinite, as in NumPy; C calls none of it
+# 1 / 0 is infinite, as in NumPy; for C, which calls none of it, nothing is compiled.
+njit = functools.partial(nb.njit, error_model="numpy", no_cfunc_wrapper=True)
 # For what makes no array: references are not counted, which takes as long as ten indices at each call.
-uncounted = functools.partial(nb.njit, error_model="numpy", _nrt=False)
+uncounted = functools.partial(njit, _nrt=False)
 Signature = type(nb.void())            # for annotations: where it stands in Numba is private
 TYPED, ROOM = "typed", 128             # how names of what holds a reader's rule begin; how many such files are kept
 
@@ -235,7 +236,7 @@ class Kernel:
     @functools.cached_property
     def compiled(self) -> Callable:
         """The function as Numba made it."""
-        made = nb.njit(nogil=True, **OPTIONS)(self.py_func)
+        made = njit(nogil=True)(self.py_func)
         if not nb.config.DISABLE_JIT:
             keep(made, self.holds_a_rule)
             if self.signature is not None:
@@ -272,7 +273,7 @@ def apart(signature: Signature) -> Callable[[Callable], Callable]:
         if nb.config.DISABLE_JIT:
             return function
         name, returned, kinds = f"{function.__module__}.{function.__qualname__}", signature.return_type, signature.args
-        made = uncounted(no_cpython_wrapper=True, **OPTIONS)(function)
+        made = uncounted(no_cpython_wrapper=True)(function)
 
         @functools.cache
         def define():       # before any code that calls it is compiled, or read from disk
@@ -313,7 +314,7 @@ def around(kernel: Kernel, *rules: Callable) -> Callable:
         if not hasattr(rule, "py_func"):
             raise TypeError(f"{rule.__qualname__} must be compiled: the steps of a kernel by @step")
     # Inlined before it is typed: else Numba makes machine code of the whole loop twice.
-    loop = nb.njit(inline="always", **OPTIONS)(kernel.py_func)
+    loop = njit(inline="always")(kernel.py_func)
     inside = {"loop": loop, **{f"rule_{i}": rule for i, rule in enumerate(rules)}}
     # Spelled out: of *arguments Numba could not be told the types.
     names = ", ".join(list(inspect.signature(kernel.py_func).parameters)[len(rules):])

@@ -10,9 +10,9 @@ method for generating gamma variables", 2000). One uniform number decides whethe
 
 from math import erfc, exp, inf, log, pi, sqrt
 
-import numba as nb
 import numpy as np
 
+from .compilation import njit
 from .keyed import UNIT, U, bits, uniform
 
 LAYERS = 256
@@ -40,7 +40,7 @@ EXP_X, EXP_DENSITY = _layers(lambda x: exp(-x), lambda y: -log(y), EXP_START, ex
 
 # Inlined by LLVM: to count references to the state at each call takes five times as long.
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def exponential(state):
     """A draw of the exponential law with mean 1."""
     start = 0.0
@@ -56,7 +56,7 @@ def exponential(state):
             return start + x
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def tail(state):
     """A draw of the standard normal law beyond START (Marsaglia, 1964)."""
     beyond, room = 1.0, 0.0
@@ -65,7 +65,7 @@ def tail(state):
     return START + beyond
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def normal(state):
     """A draw of the standard normal law."""
     while True:
@@ -80,20 +80,20 @@ def normal(state):
             return x
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def refused(d, w):
     """Upper bound on the probability with which the Gamma d (1 + w)^3 is refused, for d of 2/3 or more."""
     return d * (w * w) * (w * w) * (0.75 + w * (0.82 * w - 0.6))
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def log_kept(d, w):
     """Logarithm of the probability with which that Gamma is kept, for w above -1; 9 d w^2 is the normal's square."""
     v = (1.0 + w) * (1.0 + w) * (1.0 + w)
     return d * (4.5 * w * w + 1.0 - v + 3.0 * log(1.0 + w))
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def beta(state, a, b, out):
     """Fill a 1-D array with independent draws of Beta(a, b), for all a, b above 0.
 
@@ -139,7 +139,7 @@ FAR_OVER = (2.04426310338993978564e-15, 1.4215117583164458887e-7, 1.846318317510
             0.0148753612908506148525, 0.13692988092273580531, 0.59983220655588793769, 1.0)
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def ratio(x, over, under):
     """The value at x of one polynomial over that of another."""
     p, q = over[0], under[0]
@@ -148,7 +148,7 @@ def ratio(x, over, under):
     return p / q
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def quantile(p):
     """The standard normal law's quantile: the inverse of its cdf, for p in [0, 1]."""
     q = p - 0.5
@@ -162,7 +162,7 @@ def quantile(p):
     return -z if q < 0.0 else z
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def truncated_normal(state, law, out):
     """Fill a 1-D array with draws of a normal law conditioned to [low, high], by inversion.
 
@@ -174,7 +174,7 @@ def truncated_normal(state, law, out):
         out[i] = min(max(mean + sd * z, low), high)
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def clipped_log_normal(state, law, out):
     """Fill a 1-D array with draws of exp(mean + sd Z), clipped to [low, high]; law: mean, sd, low, high, log high."""
     for i in range(len(out)):

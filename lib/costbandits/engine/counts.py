@@ -21,9 +21,9 @@ The law of what is drawn differs from the exact one by rounding alone. In total 
 import math
 from decimal import Decimal, localcontext
 
-import numba as nb
 import numpy as np
 
+from .compilation import njit
 from .keyed import below, bits, uniform
 from .numerics import excess
 
@@ -49,7 +49,7 @@ def _corrections():
 CORRECTION = _corrections()
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _correction(k):
     """What Stirling's formula for log k! lacks."""
     if k < TABLED:
@@ -59,7 +59,7 @@ def _correction(k):
     return inverse * (1 / 12 - square * (1 / 360 - square / 1260))
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _distance(k, mean, away):
     """The distance k log(k / mean) - k + mean, where away = k - mean is known without loss."""
     ratio = away / (k + mean)
@@ -70,19 +70,19 @@ def _distance(k, mean, away):
     return -away if k == 0 else k * math.log(k / mean) - away
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _cell(k, mean, away):
     """The logarithm of a cell's factor without its square root, negative."""
     return _correction(k) + _distance(float(k), mean, away)
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _root(k):
     """What stands under the square root for a cell."""
     return float(k) if k > 0 else ZERO
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _wide(a, b):
     """The product of two whole numbers below 2**63: its upper and its lower 64 bits."""
     a, b = U(a), U(b)
@@ -91,14 +91,14 @@ def _wide(a, b):
     return (a >> _HALF) * (b >> _HALF) + (left >> _HALF) + (right >> _HALF) + (middle >> _HALF), a * b
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _carry(base, part):
     """Both with the whole part of `part` moved to `base`."""
     whole = math.floor(part)
     return base + np.int64(whole), part - whole
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _quotient(a, b, total):
     """The number a b / total, as a whole number and a fraction; a and b are at most total."""
     base = np.int64(float(a) * float(b) / float(total) * (1 - 2.0**-50))        # too small, if anything
@@ -108,7 +108,7 @@ def _quotient(a, b, total):
     return _carry(base, rest / float(total))
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _product(N, p):
     """The number N p, as a whole number and a fraction."""
     large = float(N)
@@ -118,7 +118,7 @@ def _product(N, p):
     return _carry(base, (high - float(base)) + (excess(large, p, high) + small * p))
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _binomial_law(N, p):
     """What `_binomial_weight` needs, and the factor that makes probabilities of its weights."""
     base, part = _product(N, p)
@@ -126,7 +126,7 @@ def _binomial_law(N, p):
     return law, math.exp(_correction(N)) * math.sqrt(float(N) * ZERO)
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _binomial_weight(x, law):
     """The probability of x, up to a factor."""
     N, base, part, mean, rest = law
@@ -134,7 +134,7 @@ def _binomial_weight(x, law):
     return math.exp(-_cell(x, mean, away) - _cell(N - x, rest, -away)) / math.sqrt(_root(x) * _root(N - x))
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _hypergeometric_law(total, marked, drawn):
     """What `_hypergeometric_weight` needs, and the factor that makes probabilities of its weights."""
     base, part = _quotient(marked, drawn, total)
@@ -145,7 +145,7 @@ def _hypergeometric_law(total, marked, drawn):
     return law, math.exp(margins - _correction(total)) * math.sqrt(a * b * c * d / all_ * ZERO)
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _hypergeometric_weight(x, law):
     """The probability of x, up to a factor."""
     marked, drawn, rest, base, part, mean, mean_a, mean_b, mean_c = law
@@ -155,7 +155,7 @@ def _hypergeometric_weight(x, law):
     return math.exp(-exponent) / math.sqrt(_root(x) * _root(a) * _root(b) * _root(c))
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def _invert(state, chance, a, b, c, d, step):
     """How far from a value of probability `chance` a draw is, by inversion outwards from there, above before below.
 
@@ -179,7 +179,7 @@ def _invert(state, chance, a, b, c, d, step):
     return np.int64(0)
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _width(chance, bend):
     """How far to either side of the mode proposals must reach.
 
@@ -199,7 +199,7 @@ def _width(chance, bend):
     return 2 / chance * math.exp(chance / 4 - 0.5)
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def _propose(state, width):
     """A distance from the mode, and the square that f of it must reach: a ratio of uniforms."""
     v = 1.0 - uniform(state)
@@ -207,7 +207,7 @@ def _propose(state, width):
     return np.int64(math.floor(min(max(y, -FAR), FAR) + 0.5)), v * v
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def binomial(state, N, p):
     """The number of successes among N trials of probability p; N is at most 2**62.
 
@@ -233,7 +233,7 @@ def binomial(state, N, p):
             return x
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def hypergeometric(state, total, marked, drawn):
     """The number of marked ones among `drawn` of `total`, of which `marked` are marked; total is at most 2**62.
 
@@ -262,7 +262,7 @@ def hypergeometric(state, total, marked, drawn):
             return x
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _ones(word):
     """How many bits of a word are set: sums of bits in pairs, fours, bytes, and the sum of the bytes."""
     word = word - ((word >> _1) & U(0x5555555555555555))
@@ -271,7 +271,7 @@ def _ones(word):
     return np.int64((word * U(0x0101010101010101)) >> U(56))
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def _subset(state, ones):
     """A word of 64 bits with that many set, all such words equally likely.
 
@@ -298,7 +298,7 @@ def _subset(state, ones):
     return ~word if turned else word
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def _shuffle(state, counts, values, out):
     """What `scatter` does, for any number of values: Fisher and Yates, but the most common need no shuffle."""
     common, at = 0, 0                                      # np.argmax(counts) costs 30 ns
@@ -317,7 +317,7 @@ def _shuffle(state, counts, values, out):
         out[i], out[j] = out[j], out[i]
 
 
-@nb.njit(forceinline=True, error_model="numpy")             # a call that counts references to four arrays costs 30 ns
+@njit(forceinline=True)             # a call that counts references to four arrays costs 30 ns
 def scatter(state, counts, values, out):
     """Write 64 outcomes, of which counts[v] are values[v], to `out` in random order, all orders equally likely.
 

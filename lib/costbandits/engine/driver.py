@@ -25,7 +25,7 @@ from numba import types as T
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compilation import apart, around, compiled_for, uncounted
+from .compilation import apart, around, compiled_for, njit, uncounted
 from .state import ARMS, LIMITS, MONEY, OUTCOMES, RECORD, STATE, Money, Outcome
 from .trees import LEAF, added_up, block, is_counted, is_typed, read_on, settle, skip, total
 
@@ -42,7 +42,7 @@ RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING,
 # affordable; stop, for some arm may be too expensive; an index is not a number.
 SKIP, NULL_ARM, END, PAUSE, NOT_NUMBER = -1, -2, -3, -4, -5
 
-step = nb.njit(inline="always", error_model="numpy")
+step = njit(inline="always")
 jit = uncounted()           # for what steps call: it cannot make an array
 inlined = uncounted(forceinline=True)       # by LLVM: to hand over many arrays takes long
 
@@ -190,7 +190,7 @@ def many(arm, m, t, money, own, arms, outcomes, rng):
 
 # ---- checkpoints -------------------------------------------------------------------------------------
 
-@nb.njit(error_model="numpy")
+@njit()
 def note(state, record):
     """Note where the run stands as its next checkpoint."""
     c = state.now.checkpoint
@@ -212,7 +212,7 @@ def large_sums(k, arms, outcomes):
     return reward - r, cost - c
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def add_up(state, outcomes=None):
     """Reward and spending as sums over arms, which are the same in whatever order the arms were pulled."""
     arms, reward, spent = state.arms, 0.0, 0.0

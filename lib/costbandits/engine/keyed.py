@@ -5,8 +5,9 @@ for each key, so two places of one key never start from the same state. From the
 too) runs on: it is three times faster. The state is an array of four unsigned numbers.
 """
 
-import numba as nb
 import numpy as np
+
+from .compilation import njit
 
 U = np.uint64
 _LOW, _HALF = U(0xFFFFFFFF), U(32)
@@ -15,7 +16,7 @@ _1, _3, _11, _24, _40 = U(1), U(3), U(11), U(24), U(40)
 UNIT = 2.0**-53
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def philox(key, a, b, c, d):
     """The block of the counter (a, b, c, d), each unsigned below 2**32, under a key of 64 bits: two numbers like it."""
     k0, k1 = key & _LOW, key >> _HALF
@@ -26,7 +27,7 @@ def philox(key, a, b, c, d):
     return (a << _HALF) | b, (c << _HALF) | d
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def start(state, key, stream, purpose, place):
     """Let the generator begin at a place: stream below 2**31, purpose below 2**32, place any number of 64 bits."""
     near, far, stream, purpose = U(place) & _LOW, U(place) >> _HALF, U(stream) << _1, U(purpose)
@@ -35,7 +36,7 @@ def start(state, key, stream, purpose, place):
     state[3] = _1
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def bits(state):
     """The next 64 random bits."""
     a, b, c, w = state[0], state[1], state[2], state[3]
@@ -45,13 +46,13 @@ def bits(state):
     return out
 
 
-@nb.njit(forceinline=True, error_model="numpy")
+@njit(forceinline=True)
 def uniform(state):
     """A multiple of 2**-53 in [0, 1), all equally likely."""
     return (bits(state) >> _11) * UNIT
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def below(state, bound):
     """A whole number from 0 to bound - 1, all equally likely, by Lemire's product; bound is at most 2**32."""
     bound = U(bound)

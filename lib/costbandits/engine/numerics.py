@@ -3,19 +3,19 @@
 import math
 from math import log, log1p
 
-import numba as nb
+from .compilation import njit
 
 SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times. KUBE thins draws by it:
                         # another slack makes other runs, of the same law, and a new number of RESULTS
 
 
-@nb.njit(inline="always", error_model="numpy")
+@njit(inline="always")
 def with_slack(value):
     """A bound that stays above `value` when rounding is not on our side."""
     return value + SLACK * abs(value) if value > -math.inf else value
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def excess(x, y, z):
     """x y - z, as if without rounding of the product (Dekker)."""
     product, u, v = x * y, 134217729.0 * x, 134217729.0 * y
@@ -24,7 +24,7 @@ def excess(x, y, z):
     return (product - z) + (((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2)
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def bent(u):
     """log(1 + u) - u, to full relative precision."""
     if abs(u) > 0.2:
@@ -35,7 +35,7 @@ def bent(u):
     return v * (2.0 * w * (1 / 3 + more) - u)
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def tail(x):
     """What Stirling's formula (x - 1/2) log x - x + log(2 pi)/2 lacks of log Gamma(x)."""
     y, product = x, 1.0

@@ -9,15 +9,16 @@ that was not chosen with an eye on the candidate.
 
 from math import log, log1p
 
-import numba as nb
 import numpy as np
+
+from .compilation import njit
 
 # candidate: the rounds that are over when the next candidate comes, or when the stretch ends; until: those that are
 # over when one must look ahead again; arm: for which this holds, where that matters; rate: of the stretch.
 CLOCK = np.dtype([("candidate", "i8"), ("until", "i8"), ("arm", "i8"), ("rate", "f8")])
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def look_ahead(clock, rng, t, stretch, rate):
     """Set the clock to the first candidate among the rounds t + 1 ... t + stretch, or to their end if there is none."""
     wait = 0.0 if rate >= 1.0 else float(stretch)

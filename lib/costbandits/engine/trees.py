@@ -13,11 +13,10 @@ If reward and cost of a pull depend on each other, what is counted and arranged 
 Other laws fill their leaves by sampling; one of the reader's own in Python (`Stacks.read_on`), for which loops return.
 """
 
-import numba as nb
 import numpy as np
 from numba import types as T
 
-from .compilation import apart
+from .compilation import apart, njit
 from .continuous import beta, clipped_log_normal, truncated_normal
 from .counts import binomial, hypergeometric, scatter
 from .keyed import start
@@ -35,7 +34,7 @@ ROOT, SPLIT, LEAVES = range(3)      # what is drawn at a node
 KEPT = 1 << 40                      # nodes further on are not kept for other policies
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
-_inline = nb.njit(inline="always", error_model="numpy")
+_inline = njit(inline="always")
 
 
 @_inline
@@ -68,7 +67,7 @@ def tag_of(k, column, place, trees):
     return (place * 2 * trees.shape[0] + 2 * trees[k, ARM] + column) + 1 if place < KEPT else 0
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def add_root(k, n, trees, laws, level, counts, random):
     """Put the root that begins at outcome n on the empty stack."""
     size, leaf, V = 0, n >> SHIFT, counts.shape[3]
@@ -89,7 +88,7 @@ def add_root(k, n, trees, laws, level, counts, random):
     level[k, 1], level[k, 0] = size, 1
 
 
-@nb.njit(error_model="numpy")
+@njit()
 def split(k, n, trees, level, counts, kept, random):
     """Replace the block that begins at outcome n by its halves."""
     d = level[k, 0]
