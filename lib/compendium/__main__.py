@@ -228,8 +228,9 @@ def _run(options):
         left = times.due(options.among, Path(options.build), Path(options.build, "inputs", job.profile))
         if (seconds := times.ahead(Path(), [*{job.name, *left}])) is not None:
             told = f"{len(left)} chapters are" if len(left) > 1 else "one chapter is"
-            say(f"{told} to be played: about {math.ceil(seconds / 60)} minutes on this machine, less if replications "
-                "are in the store", sys.stderr)
+            lasts = f"{math.ceil(seconds / 60)} minutes" if seconds > 60 else "a minute"
+            say(f"{told} to be played: about {lasts} on this machine, less if replications are in the store",
+                sys.stderr)
     say(run(job, options.among), sys.stdout)
     if home:
         home.mkdir(parents=True, exist_ok=True)

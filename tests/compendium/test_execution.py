@@ -722,7 +722,7 @@ def test_what_is_still_to_be_played_is_counted_from_an_audit_too(executed, monke
         (executed / f"build/{name}.done").touch()
     names = ["audit/other", "other", "third", "toy"]
     assert command.main([*PAPER, "--among", *names, "--done", "build/audit/toy.done"]) == 0
-    assert capsys.readouterr().err.startswith("2 chapters are to be played: about 1 minutes")
+    assert capsys.readouterr().err.startswith("2 chapters are to be played: about a minute on this machine")
 
 
 @pytest.mark.slow
