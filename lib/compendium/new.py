@@ -24,9 +24,9 @@ FILES = {"claims.yaml": "claims/{name}.yaml", "quick.yaml": "params/quick/{name}
 # Other places in which the name may be taken.
 TAKEN = ("figures/{name}", "lib/{name}", "params/*/{name}.yaml", "tests/**/test_{name}.py",
          "tests/**/test_bounds_{name}.py")
-# Lists that name every chapter: the new row, and how the line begins before which it stands.
+# Lists that name every chapter: the new row, and how the line begins before which it stands, as a pattern.
 LISTS = {CHAPTERS: ("{name}", "tournament"),
-         "notebooks/README.md": ("| [{name}]({name}.ipynb) | {title} | UCB1 |", "| 6. [tournament]")}
+         "notebooks/README.md": ("| [{name}]({name}.ipynb) | {title} | UCB1 |", r"\| \d+\. \[tournament\]")}
 TITLE = "The title of the chapter"
 
 
@@ -98,7 +98,7 @@ def write(root, scratch, name, title, files):
             moved.append(root / file)
         for file, (row, place) in LISTS.items():
             lines = lists[file].splitlines()
-            at = next((i for i, line in enumerate(lines) if line.startswith(place)), len(lines))
+            at = next((i for i, line in enumerate(lines) if re.match(place, line)), len(lines))
             lines.insert(at, row.format(name=name, title=title))
             publication.replace(root / file, "\n".join(lines) + "\n")
     except BaseException:

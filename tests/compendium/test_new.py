@@ -32,7 +32,7 @@ def empty(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     (tmp_path / project.CHAPTERS).write_text("kube\ntournament\n")
-    (tmp_path / "notebooks/README.md").write_text("| 6. [tournament](tournament.ipynb) | Which? |\n")
+    shutil.copy(ROOT / "notebooks/README.md", tmp_path / "notebooks")
     return tmp_path
 
 
@@ -126,6 +126,8 @@ def test_a_new_chapter_passes_its_tests_and_is_executed_as_refresh_does(tmp_path
     assert made.stdout == new.named("remains.txt", NAME) and not list(tmp_path.glob("build/new/*/run-*"))
     chapters, at = project.chapters(ROOT), project.chapters(ROOT).index("tournament")
     assert project.chapters(tmp_path) == [*chapters[:at], NAME, *chapters[at:]]
+    listed = re.findall(r"^\|.*?\[(\w+)\]\(\w+\.ipynb\)", (tmp_path / "notebooks/README.md").read_text(), re.M)
+    assert listed.index(NAME) == listed.index("tournament") - 1
     schema = json.loads((ROOT / "figures/claims.schema.json").read_text())
     assert re.match(schema["$defs"]["claim"]["properties"]["id"]["pattern"], f"{NAME}_1")
     assert set(project.claims(tmp_path, NAME)) == {f"{NAME}_1"} <= set(project.claims(tmp_path))
