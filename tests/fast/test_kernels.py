@@ -135,6 +135,8 @@ def test_a_kernel_serves_what_leaves_the_definition_as_it_is():
     assert fast.kernel_of(cb.ChoosePolicy(cb.BGreedy.rule)) is None
     rising, any_ = (cb.IndexPolicy(cb.UCB1.rule, monotone=monotone) for monotone in (True, False))
     assert fast.kernel_of(rising) is not None and fast.kernel_of(any_) is None
+    played = type("Played", (cb.IndexPolicy,), {"play": None})      # the kernel of indices serves any rule, but no loop
+    assert fast.kernel_of(played(cb.UCB1.rule, monotone=True)) is None
 
 
 def test_a_kernel_registers_once_and_says_what_it_keeps():

@@ -13,6 +13,7 @@ import pytest
 
 import costbandits as cb
 from costbandits import fast
+from costbandits.engine.driver import END
 from costbandits.engine.run import Run
 from costbandits.engine.stacks import POLICY, Stacks, stream
 from costbandits.policies.base import Policy, Problem
@@ -328,12 +329,14 @@ def test_what_does_not_fit_beside_pulls_under_way_gives_way_to_the_best_ratio():
 
 @cb.choose
 def astray(t, spent, arms, told, p, memory, rng):
-    return -9
+    return int(p[0])
 
 
-def test_a_word_that_no_policy_may_say_is_refused():
-    with pytest.raises(RuntimeError, match=r"round 1: the policy returned an arm out of range \(-9\)"):
-        cb.Agent(cb.ChoosePolicy(astray), ["a", "b"], cb.Horizon(9)).ask()
+@pytest.mark.parametrize("word", [-9, END])
+def test_a_word_that_no_policy_may_say_is_refused(word):
+    """END is said by rules of the library alone."""
+    with pytest.raises(RuntimeError, match=rf"round 1: the policy returned an arm out of range \({word}\)"):
+        cb.Agent(cb.ChoosePolicy(astray, params=[word]), ["a", "b"], cb.Horizon(9)).ask()
 
 
 def test_a_cancelled_pull_takes_no_round_and_one_under_way_may_cost_the_most():

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -357,14 +358,22 @@ def test_two_studies_write_to_one_store(path, played):
     assert played == []
 
 
-def test_two_processes_may_make_the_file_at_the_same_moment(path):
+def test_two_processes_may_make_the_file_at_the_same_moment(path, monkeypatch):
+    """The other one has begun, and ends while this one waits for its turn."""
     path.parent.mkdir()
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    threading.Timer(0.1, other.execute, ["COMMIT"]).start()
+
+    class Waiting(sqlite3.Connection):
+        def execute(self, order, *values):
+            if order == "BEGIN IMMEDIATE" and other.in_transaction:
+                threading.Timer(0.1, other.execute, ["COMMIT"]).start()
+            return super().execute(order, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Waiting))
     with Store(path) as store:
         store.put([(b"key", {"x": np.arange(3)})])
-        assert len(store) == 1
+        assert len(store) == 1 and not other.in_transaction
     other.close()
 
 

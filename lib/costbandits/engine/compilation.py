@@ -62,7 +62,7 @@ def _keep(made, holds_a_rule):
     name = f"{made.py_func.__module__}.{made.py_func.__qualname__}-{stamp[:16]}.{sys.implementation.cache_tag}"
     cache._cache_file = _forgiving(type(cache._cache_file))(cache._cache_path, name, f"sealed {stamp}")
     checked = cache._impl.check_cachable
-    if holds_a_rule and checked:
+    if holds_a_rule:
         # Numba refuses to keep whatever holds an address; that of a rule compiled into a loop is never read.
         cache._impl.check_cachable = lambda result: True
         _forget_old(Path(cache._cache_path))

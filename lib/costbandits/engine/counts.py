@@ -211,7 +211,7 @@ def _propose(state, width):
 def binomial(state, N, p):
     """The number of successes among N trials of probability p; N is at most 2**62.
 
-    The ratio of neighbours, (N - x) p to (x + 1) (1 - p), falls by 1 / (N - x) + 1 / (x + 1) or more in its logarithm,
+    The ratio of neighbours is (N - x) p to (x + 1) (1 - p). Its logarithm falls at a rate of 1 / (N - x) + 1 / (x + 1),
     which is at least 4 / (N + 1).
     """
     if N == 0 or p <= 0:        # pragma: no cover - in compiled draws
@@ -238,8 +238,8 @@ def hypergeometric(state, total, marked, drawn):
     """The number of marked ones among `drawn` of `total`, of which `marked` are marked; total is at most 2**62.
 
     The ratio of neighbours is a b to (x + 1) (c + 1) for the cells x, a = marked - x, b = drawn - x and c. Its
-    logarithm falls by 1/a + 1/b + 1/(x + 1) + 1/(c + 1) or more, and 1/a + 1/(x + 1) is at least 4 / (marked + 1), and
-    so on. Where only one value is possible nothing is drawn.
+    logarithm falls at a rate of 1/a + 1/b + 1/(x + 1) + 1/(c + 1), where 1/a + 1/(x + 1) is at least 4 / (marked + 1),
+    and so on. Where only one value is possible nothing is drawn.
     """
     least, most = max(0, marked + drawn - total), min(marked, drawn)
     if least == most:
@@ -275,7 +275,7 @@ def _ones(word):
 def _subset(state, ones):
     """A word of 64 bits with that many set, all such words equally likely.
 
-    Bits are set one after the other, at positions drawn until a free one comes. From 21 on a random word is a shorter
+    Bits are set one after the other, at positions drawn until a free one comes. From 22 on a random word is a shorter
     way to begin: given their number, its bits are a random subset, which is then filled up or (as its complement)
     thinned out.
     """

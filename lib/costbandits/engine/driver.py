@@ -33,9 +33,10 @@ MANY = 16           # pulls that are worth a call of `pull_many`
 MOST = 2**20        # pulls that are made one by one in a step: about a tenth of a second
 FAR = 2.0**61       # no block is larger
 WHOLE = 2.0**53     # whole numbers from here on are rounded to even ones, or more
-LARGE = 1e9         # from such a spending on it is added up at every step
+LARGE = 1e9         # where so much is due, spending is added up at every step
 
-# What the driver returns; NEAR_CEILING: not every arm may still be affordable; OUT_OF_ROWS: a run has no outcomes left.
+# What the driver returns; NEAR_CEILING: not every arm may still be affordable; OUT_OF_ROWS (of `Run.play` alone): a run
+# has no outcomes left.
 RUNNING, DONE, STACK_EMPTY, LAST_ROUND, NO_SUCH_ARM, NOT_A_NUMBER, NEAR_CEILING, UNAFFORDABLE, OUT_OF_ROWS = range(9)
 
 # What `choose` returns instead of an arm: skip a round, or play the null arm of a mixture; end the run, for none is
@@ -273,7 +274,7 @@ def end_run(t, outcomes, state, record):
 
 @compiled_for()
 def drive(choose, advance, learn, goes_on, own, rng, game):
-    """Play until the run ends, something is wrong, or outcomes must be drawn in Python; which of these."""
+    """Play until the run ends, something is wrong, outcomes must be drawn in Python, or it is called back; which."""
     state, record, own, rng = game.state, game.record, _lent(own), _lent(rng)
     outcomes, limits, arms = _lent(game.outcomes), _lent(game.limits), _lent(state.arms)
     K, now = arms.n.size, state.now
@@ -318,7 +319,7 @@ def drive(choose, advance, learn, goes_on, own, rng, game):
     return status
 
 
-driven = step(drive.py_func)        # for loops that are compiled for functions of one type, called by their addresses
+driven = step(drive.py_func)        # for loops that call functions by their addresses
 
 
 def loop(choose: Callable, advance: Callable = one, learn: Callable = nothing,

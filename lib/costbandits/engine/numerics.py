@@ -5,8 +5,9 @@ from math import log, log1p
 
 from .compilation import njit
 
-SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times. KUBE thins draws by it:
-                        # another slack makes other runs, of the same law, and a new number of RESULTS
+SLACK = 1e-12           # relative; covers the rounding of an index evaluated at two times. It also decides where KUBE
+                        # goes on by full scans, and which blocks BTS tries: another slack makes other runs, of the
+                        # same law, and a new number of RESULTS
 
 
 @njit(inline="always")

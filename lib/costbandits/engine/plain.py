@@ -1,7 +1,7 @@
 """The plain ways of playing, by which every policy is defined: a look at every arm, or a rule's choice, in each round.
 
-A rule typed by a reader comes in by its address, with one signature (`INDEX`, `CHOICE`), so one compiled loop serves
-all of them. Around a choice of the library a loop is compiled of its own (`by_rule`).
+What `cb.index` and `cb.choose` make comes in by its address, with one signature (`INDEX`, `CHOICE`), so one compiled
+loop serves all of them. Around the choice of a `NamedRule` a loop is compiled of its own (`by_rule`).
 """
 
 import functools
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
 
 
 class Ruled(NamedTuple):
-    """What a choice of the library is given: what it is told, its parameters, and what it remembers, by name."""
+    """What the choice of a `NamedRule` is given: what it is told, its parameters, and what it remembers, by name."""
     told: tuple
     params: tuple
     memory: tuple
@@ -97,14 +97,14 @@ def by_scanning(index, constant, params, game):
 
 @compiled_for(T.int64(T.int64, _floats, _floats, _floats, T.npy_rng, GAME))
 def by_choosing(choose, problem, params, memory, rng, game):
-    """The loop that plays any choice of the reader's, by its address."""
+    """The loop that plays any choice made by `cb.choose`, by its address."""
     own = Choice(choice_from(choose), problem, params, memory)
     return driven(free_choice, one, nothing, in_leaf, own, rng, game)
 
 
 @functools.lru_cache(256)
 def by_rule(rule: Callable, learn: Callable | None = None) -> Callable:
-    """The loop of a choice of the library, which learns after each pull (`policies.base.NamedRule`); own: `Ruled`.
+    """The loop of the choice of a `policies.base.NamedRule`, which learns after each pull; own: `Ruled`.
 
     >>> from costbandits.policies.suak import knowing
     >>> by_rule(knowing) is by_rule(knowing)

@@ -21,7 +21,7 @@ INSTANCE, REWARD, COST, POLICY, ORDER, TREES, ROWS = range(7)
 
 COUNTED = 32            # a law with more values is sampled value by value
 SLOTS = 1 << 13         # nodes and leaves that are kept for the other policies; results do not depend on it
-SHORTEST, LONGEST = 4, 64    # leaves that a law of the reader's own is asked for at once
+SHORTEST, LONGEST = 4, 64    # leaves that a law is asked for at once which Python samples
 ROOM = 1 << 22          # numbers of such laws that are kept for the other policies
 
 

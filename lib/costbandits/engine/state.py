@@ -11,7 +11,8 @@ NOW = np.dtype([("rounds", "i8"), ("skips", "i8"), ("checkpoint", "i8"), ("spent
 
 
 class Outcomes(NamedTuple):
-    """The trees as loops read them: outcome i of position k is `pool[at[k] + i]`, for i below `filled[k]`.
+    """The trees as loops read them: outcome i of position k is `pool[at[k] + i]`, for i below `filled[k]`
+    in what was read last.
 
     How far a run has read an arm's tree is a stack of blocks, which follow each other, the next one on top. Column 0 is
     for rewards, column 1 for costs.

@@ -10,7 +10,8 @@ counts. Independent draws are exchangeable, so this is their law, exactly. All t
 generator that begins at (key, stream, node): the outcomes do not depend on who reads them, how far, or in which order.
 If reward and cost of a pull depend on each other, what is counted and arranged are pairs, from one stream for both.
 
-Other laws fill their leaves by sampling; one of the reader's own in Python (`Stacks.read_on`), for which loops return.
+Other laws fill their leaves by sampling: the reader's own, and those of too many values, in Python (`Stacks.read_on`),
+for which loops return.
 """
 
 import numpy as np

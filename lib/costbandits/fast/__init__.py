@@ -28,7 +28,7 @@ class Fast(NamedTuple):
     same: str               # "pulls": the very pulls of the definition; "law": its law, by other random numbers
     when: Callable          # whether it plays this policy
     blocks: Callable        # whether it pulls this policy's arms many times at once
-    broken: Callable | None     # serves every subclass, whatever its rule; finds a promise that the rule breaks
+    broken: Callable | None     # serves a subclass whatever its rule; finds a promise that the rule breaks
 
 
 def kernel(cls: type, same: str = "pulls", when: Callable = lambda policy: True,
@@ -61,7 +61,8 @@ def kernel_of(policy: Policy) -> Fast | None:
         found = KERNELS.get(cls)
         if found is not None:
             own = set(vars(policy)).union(*(vars(sub) for sub in mro[:mro.index(cls)]))
-            return found if (found.broken or own.isdisjoint(DEFINITION)) and found.when(policy) else None
+            serves = (found.broken and "play" not in own) or own.isdisjoint(DEFINITION)
+            return found if serves and found.when(policy) else None
     return None
 
 

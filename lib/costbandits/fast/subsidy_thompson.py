@@ -46,8 +46,8 @@ from . import kernel
 from .tails import BAR, LEVELS, LOW, TOP, Scores, arrange, draw, hang, knock, locate, measure, thin, update, vouch
 
 CONTENDED, CROWD, EACH = -1, -2, -3
-# State of a run: the leader, or a kind; the round of the next bell, and the place on the line where it rings; work
-# since all was chosen. If settled: the bound of the leader's bell, and how much reward it may have lost for that to
+# State of a run: the leader, or a kind; the rounds that are over when the next bell rings, and its place on the line;
+# work since all was chosen. If settled: the bound of the leader's bell, and how much reward may be lost for that to
 # hold; the level of cheaper arms; the price that the leader's may not reach, unless it is still `agreed`. With a crowd:
 # what the best member must reach, how many there are, and the last leaf of an arm that is pulled without asking others.
 RACE = np.dtype([("leader", "i8"), ("bell", "f8"), ("place", "f8"), ("work", "f8"),
@@ -83,13 +83,13 @@ class Bells(NamedTuple):
     gaussian: bool          # the posteriors are normal laws
     tuning: Tuning
     scores: Scores
-    leaf: np.ndarray        # (K,)    of each arm, in the order of the prices, in the trees of
+    leaf: np.ndarray        # (K,)    of each arm, in the order of the prices
     at_leaf: np.ndarray     # (K,)    the arm of each leaf
     trees: np.ndarray       # (nodes, 2 LEVELS)    the arms' stretches of each line, and their sums
     race: np.record
     member: np.ndarray      # (K,)    the crowd, and behind it those whose bells ring
     draws: np.ndarray       # (K,)    the scores of a round in which each arm is drawn
-    whole: bool             # posteriors learn the rewards as they are: without a Bernoulli trial of each
+    whole: bool             # outcomes are counted, and learned without a Bernoulli trial: blocks may be pulled whole
 
     @classmethod
     def of(cls, alpha: float, width: float, unknown: bool, gaussian: bool, tuning: Tuning, price: np.ndarray,
@@ -387,7 +387,7 @@ def refresh(own):
 
 @inlined
 def wind(t, length, race, rng):
-    """The round of the next bell of a settled run, and where on the line it rings."""
+    """When the next bell rings of a run that is settled or has a crowd, and where on the line."""
     far = rng.standard_exponential()
     rounds = np.floor(far / length) if length > 0.0 else inf
     race.bell, race.place = t + rounds, far - rounds * length if rounds < inf else 0.0

@@ -180,7 +180,7 @@ def gain(a, c, N, s, x, y):
 def cover(t, tuning, post, race, rng):
     """A new cap on the leader's chance, and the round of its next candidate after t."""
     k = race.leader
-    race.cap = 1.0          # caps are powers of 2, so what rounding does to the chance does not reach the waits
+    race.cap = 1.0          # caps are powers of 2, or `loud`: what rounding does to a chance does not reach the waits
     if post[TILT, k] != 0.0:
         least = max(tuning.room * post[CHANCE, k], tuning.calm / sqrt(post[A, k] + post[B, k]))
         race.cap = min(ldexp(1.0, frexp(least)[1]), tuning.loud)

@@ -49,8 +49,9 @@ class Agent:
 
     An agent may be used by several threads, but by one process only. One of an index policy needs the same memory and
     the same time for each pull for ever. Any other policy keeps 16 bytes for each outcome, and files them: a choice
-    takes as long as ever, but the first one after `load`, `add`, `retire` or `attach` plays all outcomes again, which
-    takes some 20 microseconds each; and the first after a `tell` all pulls under way.
+    takes as long as ever, but the first one after `load`, `add`, `retire` or `attach`, or the outcome of a retired arm,
+    plays all outcomes again, which takes some 20 microseconds each; and the first after a `tell` or a `cancel` all
+    pulls under way.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..checks import require
 from ..engine.compilation import around, compiled_for, ready
-from ..engine.driver import END
+from ..engine.driver import END, NULL_ARM
 from ..engine.plain import CHOICE, INDEX
 from ..engine.state import Arms, Outcome
 from ..policies.base import ChoiceRule, IndexRule, NamedRule, Policy, Problem
@@ -85,7 +85,8 @@ class Index:
 class Steps:
     """A run of any other policy, as far as outcomes are told.
 
-    `held` is the position that it waits for, or SKIP or NULL_ARM before a round without a pull; None before a choice.
+    `held` is the position that it waits for, SKIP or NULL_ARM before a round without a pull, or END; None before a
+    choice.
 
     >>> steps = Steps(cb.BGreedy(), Unknown("BGreedy", K=2, prices=None, budget=9.0), rng=np.random.default_rng(0))
     >>> first = steps.choose()
@@ -96,8 +97,9 @@ class Steps:
 
     def __init__(self, policy: Policy, problem: Unknown, rng: np.random.Generator):
         self.arms, self.rng, self.t, self.nulls, self.spent, self.held = Arms.of(problem.K), rng, 0, 0, 0.0, None
-        self._learn = None
+        self._learn, self._least = None, END
         if isinstance(policy, ChoiceRule):
+            self._least = NULL_ARM      # the driver's other words are not a rule's to say
             rule, given = ready(policy.rule, CHOICE), (np.array(policy.prepare(problem), float, ndmin=1).ravel(),
                                                        policy.parameters)
             self.memory = np.zeros(policy.memory(problem.K))
@@ -114,7 +116,7 @@ class Steps:
         """What the policy wants in the coming round: a position, SKIP or NULL_ARM; or END, if it knows none."""
         if self.held is None:
             self.held = int(self._rule(self))
-        if not END <= self.held < self.arms.n.size:
+        if not self._least <= self.held < self.arms.n.size:
             raise RuntimeError(f"round {self.t + 1}: the policy returned an arm out of range ({self.held})")
         return self.held
 

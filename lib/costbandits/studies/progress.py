@@ -1,7 +1,7 @@
 """How far a study is, for a person at a terminal or in JupyterLab.
 
 There a bar is drawn; where nobody looks, as in a notebook that a program executes, nothing is printed. When the
-environment names a file in COSTBANDITS_PROGRESS, each step is also written there: that is how a notebook that runs in
+environment names a file in COSTBANDITS_PROGRESS, steps are also written there: that is how a notebook that runs in
 another process shows its progress in the terminal from which it was started.
 """
 

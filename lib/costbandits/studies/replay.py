@@ -32,7 +32,7 @@ class Rows:
     >>> Rows([(cb.Bernoulli(0.5), cb.Constant(1.0))], [np.array([[0.0, 1.0], [1.0, 1.0]])]).pairs(0, 1)
     array([[0., 1.]])
     """
-    counted, typed = False, ()
+    counted = False
 
     def __init__(self, laws: list[tuple], rows: list[np.ndarray]):
         self.laws, self.rows = laws, rows
@@ -40,7 +40,7 @@ class Rows:
         self.most = 1.0 if all(bool((part <= 1).all()) for part in rows) else np.inf
 
     def outcomes(self) -> Outcomes:
-        """What a run reads: all rows are at hand, and to the loops their laws are the reader's own."""
+        """What a run reads: all rows are at hand, and to the loops their laws are sampled in Python."""
         K, sizes = len(self.rows), np.array([len(part) for part in self.rows])
         table = np.zeros((K, trees.STREAM + 2), np.int64)
         table[:, trees.KIND:trees.STREAM] = trees.TYPED

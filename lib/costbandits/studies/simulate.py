@@ -39,10 +39,11 @@ def simulate(policies: dict[str, Policy], bandits: Bandit | Callable[[np.random.
              fast: bool = True) -> Runs | Reduced:
     """Play policies against bandits, all on the same reward stacks; returns Runs, or Reduced if `reduce` is given.
 
-    Raises ValueError for bad arguments, before any pull is made (for fresh instances: before that instance is played).
-    Raises RuntimeError, with policy, replication and round, for a run beyond `max_rounds`, an arm that is out of range
-    or might exceed a hard or anytime budget, and an index that is NaN. Raises StoreError or OSError if the store is
-    damaged or belongs to something else, or the disk is full.
+    Raises ValueError for bad arguments, before any pull is made (for fresh instances: before that instance is played),
+    and when a rule reads beyond an array or breaks a promise. Raises RuntimeError, with policy, replication and round,
+    for a run beyond `max_rounds`, an arm that is out of range or might exceed a hard or anytime budget, an index
+    that is NaN, and an error of a rule. Raises StoreError or OSError if the store is damaged or belongs to something
+    else, or the disk is full.
 
     >>> bandit = cb.Bandit([cb.Constant(0.9), cb.Constant(0.4)], [cb.Constant(1.0), cb.Constant(1.0)])
     >>> runs = cb.simulate({"m": cb.MUCB()}, bandit, cb.Budget(10), replications=2, checkpoints=[0.5, 1])

@@ -63,7 +63,7 @@ class Store(contextlib.AbstractContextManager):
         if pages and (owner, form) != (APPLICATION, FORMAT):
             raise StoreError(f"store {self.path}: belongs to something else (application {owner:#x}, format {form}; "
                              f"wanted {APPLICATION:#x}, {FORMAT}). Give another path, or move the file away.")
-        # WAL with synchronous=NORMAL: a kill loses at most the row being written, never the file.
+        # WAL with synchronous=NORMAL: a kill loses at most what is being put, never the file.
         self._db.execute("PRAGMA synchronous=NORMAL")
         if not pages:
             # A file of ours says so from its first page on: one that is empty and has pages is another program's.

@@ -189,7 +189,7 @@ class Study:
     def player(self, label: str, game: Game, stacks: Stacks) -> Callable[..., Run]:
         """A function that plays a policy's run, up to a round, fast or by its definition; by default as the study says.
 
-        It raises RuntimeError if something is wrong with the run.
+        It raises RuntimeError if something is wrong with the run, ValueError if a rule reads beyond an array.
         """
         policy, replication, problem = self.policies[label], game.replication, game.problem
         due, *limits, ends = game.end
