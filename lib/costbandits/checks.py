@@ -19,7 +19,7 @@ OURS = __name__.partition(".")[0]
 
 
 class Plain:
-    """Base of what has parameters. Numbers of NumPy become those of Python: equal ones look alike, and count as one."""
+    """Base of what has parameters. Numbers of NumPy, and Decimals, become those of Python: equal ones count as one."""
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -27,8 +27,8 @@ class Plain:
 
         def plain(self):
             for name, value in vars(self).items():
-                if isinstance(value, np.generic):
-                    object.__setattr__(self, name, value.item())
+                if isinstance(value, np.generic | Decimal):
+                    object.__setattr__(self, name, value.item() if isinstance(value, np.generic) else float(value))
             check(self)
         cls.__post_init__ = plain
 

@@ -584,3 +584,15 @@ def test_the_lower_end_of_a_largest_ratio_is_the_highest_of_all():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_question_that_is_settled_needs_no_more_runs():
+    assert cb.statistics.extreme_ratio([1, 2, 4], {"BTS": [2, 4, 8]}).needed(3, 1.0) <= 3
+
+
+def test_a_ratio_of_zeros_may_be_any_whoever_comes_first():
+    rivals = {"a": [0, 0], "b": [1, 2]}
+    for order in (rivals, dict(reversed(rivals.items()))):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = cb.statistics.extreme_ratio([0, 0], order)
+        assert np.isnan(found.estimate) and found.high == np.inf

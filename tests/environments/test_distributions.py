@@ -175,3 +175,20 @@ def test_a_bad_sampler_is_found_before_it_plays(law, message):
 def test_bad_parameters(make, named, allowed):
     with pytest.raises(ValueError, match=f"{named}.*{allowed}"):
         make()
+
+
+def test_a_mean_lies_within_the_support_however_sums_round():
+    law = cb.Discrete([0.7] * 10, [0.1] * 10)
+    assert (law.mean, law.variance) == (0.7, 0.0)
+    assert cb.Discrete([0.3], [1 - 1e-10]).variance == 0
+    assert cb.Empirical([1e308, 1.5e308]).mean == pytest.approx(1.25e308)
+
+
+def test_a_value_of_probability_0_is_never_drawn_though_the_others_fall_short():
+    law = cb.Discrete(range(40), [(1 - 9e-10) / 39] * 39 + [0.0])
+
+    class High:
+        def random(self, size):
+            return np.full(size, 1 - 2.0**-53)
+
+    assert law.sample(High(), 2).tolist() == [38, 38]

@@ -1,6 +1,7 @@
 """What holds for all policies: defaults, what they refuse, and indices that do not fall while their arm rests."""
 
 from dataclasses import replace
+from decimal import Decimal
 from math import inf, log
 
 import joblib
@@ -106,3 +107,19 @@ def test_what_has_no_good_default_must_be_given(made, missing):
     """Not the value of a class above it, which its own check would refuse."""
     with pytest.raises(TypeError, match=f"missing .*{missing}"):
         made()
+
+
+@pytest.mark.parametrize("number", [lambda x: x, lambda x: Decimal(str(x))])
+def test_decimals_are_numbers(number):
+    known = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(1.0)] * 2)
+    for policy, stop in ((cb.EpsilonFirst(number(0.25)), cb.HardBudget(number(20))),
+                         (cb.EpsilonGreedy(number(1), number(0.5)), cb.Budget(number(20)))):
+        assert cb.simulate({"p": policy}, known, stop, checkpoints=1).rounds.ravel().tolist() == [20]
+    assert cb.CSElimination(number(0.5), delta=number(0.25)) == cb.CSElimination(0.5, delta=0.25)
+
+
+@pytest.mark.parametrize("policy", [cb.FractionalKUBE(), cb.KLUCB(), cb.KnownCostTS()])
+def test_costs_below_0_are_refused_by_what_divides_by_them(policy):
+    bandit = cb.Bandit([cb.Bernoulli(0.5)] * 2, [cb.Constant(-1.0), cb.Constant(1.0)])
+    with pytest.raises(ValueError, match=r"smallest cost = -1\.0: .* needs costs of 0 or more"):
+        cb.simulate({"p": policy}, bandit, cb.Horizon(20))

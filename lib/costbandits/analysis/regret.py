@@ -119,7 +119,7 @@ def cost(runs: Runs, alpha: float) -> np.ndarray:
 
 def _tolerated(runs, alpha):
     """Each replication's bandit, its tolerated reward, and which arms reach it, shape (K,)."""
-    share("alpha", alpha)
+    alpha = share("alpha", alpha)
     _require_under(runs, Horizon, "must be a Horizon")
     for bandit in runs.bandits:
         best = bandit.reward_means.max()

@@ -153,8 +153,9 @@ def paired(runs: Runs | Reduced, a: str, b: str, values: ArrayLike | None = None
 def compare(x: ArrayLike, y: ArrayLike, a: str = "a", b: str = "b", confidence: float = 0.95) -> Comparison:
     """Compare two paired samples, smaller values being better.
 
-    The samples x and y, called a and b, have two values or more, in any unit. A pair ties if it differs by 1e-12 of the
-    larger or less. As in all functions of samples, ValueError says if they differ in length, are too short or hold NaN.
+    The samples x and y, called a and b, have two values or more, in any unit. A pair ties if it differs by 5e-14 of the
+    larger or less, and by more than 5e-13 it never does. As in all functions of samples, ValueError says if they differ
+    in length, are too short or hold NaN.
 
     >>> comparison = cb.statistics.compare([1.0, 2.0, 3.0, 4.0, 9.0], [2.0, 2.0, 5.0, 8.0, 7.0])
     >>> print(comparison.difference, comparison.improvement, comparison.p_value)
@@ -333,7 +334,8 @@ class Extreme(Interval):
         largest, number = max(self.pairs.values(), key=lambda pair: pair[0].estimate)
         if largest.estimate > border:
             return largest.needed(number, border)
-        return max(each.needed(number, border) for each, number in self.pairs.values() if each.high >= border)
+        above = [pair for pair in self.pairs.values() if pair[0].high >= border] or self.pairs.values()
+        return max(each.needed(number, border) for each, number in above)
 
 
 def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float = 0.95,
@@ -351,7 +353,8 @@ def extreme_ratio(x: ArrayLike, rivals: dict[str, ArrayLike], confidence: float 
     sizes = {label: min(len(x), len(y)) for label, y in rivals.items()}
     pairs = {label: (ratio(x[:n], rivals[label][:n], level), n) for label, n in sizes.items()}
     ends = [{label: getattr(pair, end) for label, (pair, _) in pairs.items()} for end in ("estimate", "low", "high")]
-    rival, low, far = (max(values, key=values.get) for values in ends)
+    # A ratio of 0 to 0 may be any.
+    rival, low, far = (max(values, key=lambda label: (np.isnan(values[label]), values[label])) for values in ends)
     return Extreme(ends[0][rival], ends[1][low], ends[2][far], rival, far, min(sizes[rival], sizes[low], sizes[far]),
                    pairs)
 
@@ -473,11 +476,11 @@ def dominance(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.Data
 def tournament(values: dict[str, ArrayLike], confidence: float = 0.95) -> pd.DataFrame:
     """All pairs of policies, a row each, compared by who wins a replication and by who has the smaller mean.
 
-    `values`, two or more samples of equal length, are smaller where better. `ties` are those that differ by 1e-12 of
-    the larger or less. `wins` is P(a < b) + P(a = b) / 2 with Wilson's interval (`wins_low`, `wins_high`), `difference`
-    the mean of a less that of b with its BCa interval; `confidence` is of each interval by itself. Either question has
-    p-values of its own, corrected by Holm's method over all pairs (`p_wins_holm`, `p_mean_holm`): the sign test of the
-    replications that differ (`p_wins`), and the level at which the BCa interval ends at 0 (`p_mean`).
+    `values`, two or more samples of equal length, are smaller where better. `ties` are those of `compare`. `wins` is
+    P(a < b) + P(a = b) / 2 with Wilson's interval (`wins_low`, `wins_high`), `difference` the mean of a less that of b
+    with its BCa interval; `confidence` is of each interval by itself. Either question has p-values of its own,
+    corrected by Holm's method over all pairs (`p_wins_holm`, `p_mean_holm`): the sign test of the replications that
+    differ (`p_wins`), and the level at which the BCa interval ends at 0 (`p_mean`).
 
     >>> pairs = cb.statistics.tournament({"a": [1.0, 2.0, 3.0, 4.0, 9.0], "b": [2.0, 2.0, 5.0, 8.0, 7.0]})
     >>> pairs[["a", "b", "ties", "wins", "difference", "p_wins"]].values.tolist()

@@ -94,7 +94,7 @@ class Run:
         self.given_up = ()
         self.worked_on = ()     # the last loop's own arguments, for tests to look at
 
-    @np.errstate(over="ignore")     # without compilation NumPy warns of numbers that are meant to overflow
+    @np.errstate(all="ignore")      # without compilation NumPy warns of numbers that are meant to be infinite
     def play(self, loop: Callable, *own: object, pause: float = math.inf) -> int:
         """Call `loop(*own, game)` until the run ends, and draw outcomes when a stack is empty; its status.
 

@@ -31,7 +31,7 @@ class Distribution:
     ----------
     mean, variance : float
     support : tuple of float
-        Smallest and largest possible value (low, high).
+        No value is smaller, or larger: (low, high).
     """
     mean: float
     variance: float
@@ -145,7 +145,7 @@ class Discrete(Distribution):
 
     @cached_property
     def mean(self) -> float:
-        return float(np.dot(self.values, self.probabilities))
+        return min(max(float(np.dot(self.values, self.probabilities)), self.support[0]), self.support[1])
 
     @cached_property
     def variance(self) -> float:
@@ -156,8 +156,8 @@ class Discrete(Distribution):
         return (min(self.values), max(self.values))
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        # The last edge is left out: a sum that rounds below 1 must not open a value that isn't there.
-        edges = np.cumsum(self.probabilities)[:-1]
+        # The last edge of a value that there is is left out: a sum that is below 1 must not open one that isn't there.
+        edges = np.cumsum(self.probabilities)[:np.flatnonzero(self.probabilities)[-1]]
         return np.asarray(self.values)[np.searchsorted(edges, rng.random(size), side="right")]
 
 
@@ -177,7 +177,8 @@ class Empirical(Distribution):
 
     @cached_property
     def mean(self) -> float:
-        return min(max(float(self.values.mean()), self.support[0]), self.support[1])    # however the sum rounds
+        mean = self.values.mean() if np.abs(self.values).max() < 1e290 else (self.values / self.values.size).sum()
+        return min(max(float(mean), self.support[0]), self.support[1])      # however the sum rounds
 
     @cached_property
     def variance(self) -> float:

@@ -11,8 +11,9 @@ import numpy as np
 def bridge(mu: np.ndarray, rho: np.ndarray, rate: float) -> tuple[int, int]:
     """The best base (low, high): of the mixtures with a mean cost of at most `rate`, one with the largest reward.
 
-    `low` costs at most `rate` and `high` more; high = -1 if low is best alone, the lowest position if several are.
-    Each end in turn is chosen for the other, which never makes the mixture worse.
+    `low` costs at most `rate` and `high` more; high = -1 if low is best alone, the lowest position if several are, but
+    the null arm before any that pays no more. Each end in turn is chosen for the other, which never makes the mixture
+    worse.
 
     `mu` and `rho`, of shape (K + 1,), are the expected reward and cost of a pull; the last entry is the null arm, which
     costs and pays 0. `rate` is what a round may cost on average.

@@ -31,7 +31,7 @@ class Pairs:
     rewards, costs : Distribution
         The two columns as laws of their own, of which means and supports are asked.
     rows : ndarray of shape (m, 2) or None
-        The pairs, sorted and read-only, if all are equally likely.
+        The pairs, sorted and read-only, if no probabilities were given.
 
     Up to 32 different pairs are counted: an arm is pulled a million times at once. More are sampled one by one.
 

@@ -235,7 +235,11 @@ class Policy(Plain):
 class _PerCost(Policy):
     """A policy that knows every cost, and divides rewards by their range before it compares them with costs."""
     reward_scale: float = checked(positive, 1.0)
-    check = require_known_costs
+
+    def check(self, problem: Problem) -> None:
+        require_known_costs(self, problem)
+        require(problem.min_cost >= 0, "smallest cost", problem.min_cost,
+                f"{type(self).__name__} needs costs of 0 or more")
 
     def prepare(self, problem: Problem) -> np.ndarray:
         return problem.cost_means

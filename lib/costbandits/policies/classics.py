@@ -1,10 +1,10 @@
 """Rivals that several of the papers compare with.
 
 m-, c-, i-UCB and b-greedy: Xia et al., "Finite budget analysis of multi-armed bandit problems" (2017). UCB-SC+:
-Watanabe et al. (2018). UCB-B2: from the public code of the omega-UCB paper. Formulas as in Table 2 of the omega-UCB
-paper; r and c are an arm's mean reward and cost. An arm whose observed costs are all 0 has an infinite index
-throughout. UCB1 and eps_n-greedy: Auer, Cesa-Bianchi and Fischer (2002). The examples show indices at round 101, in
-which an arm has paid 10 and cost 5 in 25 pulls.
+Watanabe et al. (2018). UCB-B2: from the public code of the omega-UCB paper. Formulas of m-, c-, i-UCB and UCB-SC+ as in
+Table 2 of the omega-UCB paper; r and c are an arm's mean reward and cost. An arm whose observed costs are all 0 has an
+infinite index, but for UCB1. UCB1 and eps_n-greedy: Auer, Cesa-Bianchi and Fischer (2002). The examples show indices at
+round 101, in which an arm has paid 10 and cost 5 in 25 pulls.
 """
 
 from dataclasses import dataclass

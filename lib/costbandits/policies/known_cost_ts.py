@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from ..checks import flag, require, rounding
+from ..checks import flag, rounding
 from .base import ChoiceRule, Problem, Scale, _PerCost, checked, choose
 
 
@@ -61,11 +61,6 @@ class KnownCostTS(_PerCost, ChoiceRule):
 
     def memory(self, K: int) -> int:
         return K + 2
-
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
-        # A score below -1 would never be the largest.
-        require(problem.min_cost >= 0, "smallest cost", problem.min_cost, "KnownCostTS needs costs of 0 or more")
 
     def prepare(self, problem: Problem) -> np.ndarray:
         ceiling = problem.budget + rounding(problem.budget) if problem.hard else inf

@@ -184,7 +184,7 @@ class CB(NamedRule):
     Parameters
     ----------
     delta : float, optional
-        Probability with which the true parameters may leave the ball, in (0, 1); by default 1 / B.
+        Probability with which the true parameters may leave the ball, in (0, 1); by default 1 / B, 1/2 at most.
     ridge : float
         A starts at ridge times the identity (rho in the paper), above 0.
     noise : float, optional

@@ -94,7 +94,7 @@ def held_back(under_use, divisor, log_t, omega):
 
 @nb.njit(error_model="numpy")
 def mixed(k, j, cost_k, cost_j, b, omega, rng):
-    """Lines 27 to 34: j with the chance that spends b in the mean, from omega to 1 - omega; else k."""
+    """Lines 27 to 35: j with the chance that spends b in the mean, from omega to 1 - omega; else k."""
     p = min(max((b - cost_k) / (cost_j - cost_k), omega), 1.0 - omega)
     return j if rng.random() < p else k
 
@@ -123,7 +123,7 @@ def charge(spent, account):
 
 @nb.njit(inline="always", error_model="numpy")
 def ask(arm, spent, memory):
-    """Pull an unsure arm (lines 19 to 22)."""
+    """Pull an unsure arm (lines 19 and 20)."""
     memory.account.N_p += 1.0
     memory.account.pending = spent
     memory.unsure[arm] += 1.0
@@ -132,7 +132,7 @@ def ask(arm, spent, memory):
 
 @nb.njit(inline="always", error_model="numpy")
 def base(t, left, delta, arms, told, p, memory, rng):
-    """An arm of the optimistic base (lines 23 to 34), where `left` may be spent."""
+    """An arm of the optimistic base (lines 22 to 35), where `left` may be spent."""
     c, log_t, account = told.rate, log(t), memory.account
     if account.phase_2 == 0.0:
         account.phase_2 = t

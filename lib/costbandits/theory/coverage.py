@@ -37,14 +37,14 @@ def ratio_bounds(reward_mean: ArrayLike, cost_mean: ArrayLike, n: ArrayLike, del
     >>> round(float(ratio_bounds(0.5, 0.5, n=100)["ω-UCB"]), 2)
     1.66
     """
-    number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
-    positive("min_cost", min_cost)
+    delta = number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
+    min_cost = positive("min_cost", min_cost)
     r = numbers("reward_mean", reward_mean, 0, 1, "must be in [0, 1]")
     c = numbers("cost_mean", cost_mean, 0, 1, "must be in [0, 1]")
     n = numbers("n", n, 1, allowed="must be 1 or more")
     eps = np.sqrt(log(2 / delta) / (2 * n))
     x = log(3 / delta) / n
-    z = ndtri(1 - delta / 2)
+    z = -ndtri(delta / 2)
     bessel = n / np.maximum(n - 1, 1)
     v_r, v_c = (np.where(n > 1, bessel * m * (1 - m), 0.25) for m in (r, c))
     e_r, e_c = (np.sqrt(2 * v * x) + 3 * x for v in (v_r, v_c))

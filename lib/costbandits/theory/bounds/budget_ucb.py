@@ -97,7 +97,7 @@ def regret_identity(bandit: Bandit, pulls: ArrayLike, spent: ArrayLike, optimum:
     5.0
     """
     lost, best = _lost(bandit, pulls)
-    return lost + optimum - best * np.asarray(spent, float)
+    return lost + number("optimum", optimum) - best * numbers("spent", spent)
 
 
 class Game(NamedTuple):
@@ -192,7 +192,10 @@ def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float)
     >>> float(bonus(0.5, 0.5, width=0.25, min_cost=0.1))
     2.0
     """
-    reward, cost, width = np.broadcast_arrays(reward, cost, width)
+    given = {"reward": reward, "cost": cost, "width": width}
+    reward, cost, width = np.broadcast_arrays(*(numbers(name, value, 0, allowed="must be finite, 0 or more")
+                                                for name, value in given.items()))
+    min_cost = positive("min_cost", min_cost)
     safe = np.where(cost > 0, cost, 1.0)
     value = width / safe * (1 + np.minimum(reward + width, 1) / np.maximum(cost - width, min_cost))
     return np.where(cost > 0, value, inf)[()]
@@ -237,7 +240,7 @@ def tail(budget: float, min_cost: float) -> float:
     """
     budget = positive("budget", budget)
     mu = number("min_cost", min_cost, 0, 1, "must be in (0, 1]", above=0)
-    return (exp(-mu * (budget - mu) ** 2 / budget) + 3 * budget / mu * exp(-budget * mu / 2)
+    return (exp(-mu * (budget - mu) * ((budget - mu) / budget)) + 3 * budget / mu * exp(-budget * mu / 2)
             + exp(1 - 2 * budget * mu) / mu**2)
 
 
@@ -269,11 +272,12 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
     """
     _, costs, gap, best = _arms(bandit)
     smallest, worse = float(costs.min()), gap > 0
+    budget = number("budget", budget, smallest, allowed=f"must be finite and at least {smallest!r}")
+    wide = width(bandit, min_cost)[worse]
     if not worse.any():
         return best
-    budget = number("budget", budget, smallest, allowed=f"must be finite and at least {smallest!r}")
     once = 1 + chance_failures(bandit.K) + excess_rounds(budget, smallest)
-    pulls = 2 * log(2 * budget / smallest) / width(bandit, min_cost)[worse] ** 2 + once
+    pulls = 2 * log(2 * budget / smallest) / wide ** 2 + once
     order = np.argsort(-gap[worse])
     price, money = gap[worse][order], (costs[worse] * pulls)[order]
     spent = np.minimum(np.cumsum(money), budget + 1)
@@ -292,7 +296,8 @@ def informative_from(bound: Callable[[float], float], best_ratio: float) -> floa
 
     def excess(log_budget):
         budget = exp(log_budget)
-        return log(bound(budget)) - log(best * (budget + 1))
+        least = bound(budget)
+        return log(least) - log(best * (budget + 1)) if least > 0 else -inf
 
     grid = np.linspace(log(2), 30 * log(10), 31)
     last = next((i for i in range(30, -1, -1) if excess(grid[i]) > 0), None)
@@ -316,7 +321,8 @@ def radius(t: ArrayLike, d: int, noise: float, length: float, size: float, ridge
     d, noise, length = count("d", d), positive("noise", noise), positive("length", length)
     size, ridge = positive("size", size), positive("ridge", ridge)
     number("delta", delta, allowed="must be in (0, 1)", above=0, below=1)
-    growth, slack = d * np.log1p(np.asarray(t, float) * length**2 / (ridge * d)), 2 * log(1 / delta)
+    t, slack = numbers("t", t, 1, allowed="must be 1 or more"), 2 * log(1 / delta)
+    growth = d * np.log1p(t * length**2 / (ridge * d))
     inside = noise * np.sqrt(growth) + slack if printed else noise * np.sqrt(growth + slack)
     return inside + size * sqrt(ridge)
 

@@ -85,7 +85,7 @@ def lemma_1(K: int, horizon: int, p: float) -> float:
     >>> round(lemma_1(K=2, horizon=10_000, p=0.5), 1)
     71.9
     """
-    K, T = _game(K, horizon)
+    (K, T), p = _game(K, horizon), number("p", p, 0, 0.5, "must be in (0, 1/2]", above=0)
     _family_means(0.0, p, epsilon := p / 2 * (K / T) ** (1 / 3))
     return epsilon * T / 2 - epsilon**4 * T**2 / (4 * p * K * (1 - epsilon))
 
@@ -143,6 +143,9 @@ def theorem_2_repaired(K: int, horizon: int, alpha: float, delta: float = inf) -
     array([210.07,   0.43,   0.04])
     """
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
+    if delta != inf:
+        delta = positive("delta", delta)
+        require(alpha > 0, "alpha", alpha, "must be above 0 where delta is finite")
 
     def price(e):
         return 1.0 if delta == inf else min(delta * alpha * (1 - e) / 2, 1.0)
@@ -298,7 +301,7 @@ def theorem_3(K: int, horizon: int, alpha: float = 0.0, pulls: float | None = No
     """Theorem 3 (Sinha et al.) with the constants of its proof: upper bounds of CS-ETC's regrets.
 
     Quality: K tau + 4 T sqrt(2 log T / tau) + 2 / T. Cost: K tau + 2 / T, and for Algorithm 3, which the paper says has
-    the same bound, 2 T sqrt(2 log T / tau) + 2 / T more.
+    the same bound, 2 T sqrt(2 log T / tau) more, and 2 / T more in both.
 
     The printed bound does not depend on alpha. tau (`pulls`) are the exploration pulls of each arm, (T / K)^(2/3) by
     default, not rounded. Costs are "known" (Algorithm 2) or "unknown" (Algorithm 3).
@@ -316,7 +319,8 @@ def theorem_3_repaired(K: int, horizon: int, alpha: float, pulls: float | None =
                        costs: str = "known") -> Regrets:
     """Theorem 3 with alpha, and with the radius of the arm that is pulled, which shrinks; ours.
 
-    Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T. Cost: K tau + 2 / T (+ R if unknown).
+    Quality: (1 - alpha) (K tau + 2 (T - K tau) sqrt(2 log T / tau)) + R + 2 / T. Cost: K tau + 2 / T. With
+    unknown costs R more in cost, and 2 / T more in both.
     R = 4 sqrt(2 log T) (sqrt(K (T - K)) - K sqrt(tau - 1)) is twice the sum of the pulled arms' radii.
 
     >>> np.round(theorem_3_repaired(K=2, horizon=10_000, alpha=0.1))

@@ -20,6 +20,7 @@ from ...environments.bandits import Bandit
 KINDS = ("independent", "any", "sample")        # of dependence of reward and cost: what their correlation is taken for
 
 _bent = np.vectorize(bent, otypes=[float])
+_TINY = 1e-300      # a variance that is smaller in comparison counts as 0
 
 
 class TwoPoints(NamedTuple):
@@ -60,7 +61,8 @@ def moment_divergence(mean: ArrayLike, variance: ArrayLike, top: float) -> np.nd
     """
     mean, variance, top = _moments(mean, variance, top)
     u = np.maximum(-mean, 0.0)
-    w, some = top + u, variance > 0
+    w = top + u
+    some = variance > _TINY * u * w
     v = np.where(some, variance, 1.0)
     found = (w * w * np.abs(_bent(-u / w)) + v * np.abs(_bent(u * w / v))) / (w * w + v)
     return np.where(some, found, np.log1p(u / top))         # without variance `top` has no chance: kl(0, q)
@@ -103,8 +105,10 @@ def rare_events(mean: ArrayLike, variance: ArrayLike, top: float) -> np.ndarray:
     1.0
     """
     mean, variance, top = _moments(mean, variance, top)
-    x = -mean * top / variance
-    return variance / top**2 * (x - np.log1p(x))
+    require(bool((mean < 0).all()), "mean", mean, "must be below 0")
+    some = variance > _TINY * -mean * top
+    v = np.where(some, variance, 1.0)
+    return np.where(some, v / top**2 * np.abs(_bent(-mean * top / v)), -mean / top)
 
 
 def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independent") -> np.ndarray:

@@ -18,10 +18,12 @@ from scipy.optimize import brentq
 from scipy.special import logit, rel_entr
 
 from ...checks import ROUNDING, count, number, numbers, positive, require
+from ...engine.numerics import bent
 from ...environments.bandits import Bandit
-from .omega_ucb import bernoulli_rivals, locked_out
+from .omega_ucb import bandit_means, bernoulli_rivals, locked_out
 
 _GRID = 400         # places at which bounds that leave a choice are tried
+_bent = np.vectorize(bent, otypes=[float])
 
 _mean = partial(number, low=0, high=1, allowed="must be in (0, 1]", above=0)
 
@@ -32,8 +34,11 @@ def divergence(p: ArrayLike, q: ArrayLike) -> np.ndarray:
     >>> round(float(np.exp(divergence(0.5, 0.8))), 12)
     1.25
     """
-    p, q = numbers("p", p, 0, 1, "must be in [0, 1]"), numbers("q", q, 0, 1, "must be in [0, 1]")
-    return np.maximum(rel_entr(p, q) + rel_entr(1 - p, 1 - q), 0.0)         # rounding may leave -1e-17
+    p, q = np.broadcast_arrays(numbers("p", p, 0, 1, "must be in [0, 1]"), numbers("q", q, 0, 1, "must be in [0, 1]"))
+    near = np.abs(q - p) < 0.9 * np.minimum(p, 1 - p)       # there the two terms may cancel but for a small part
+    found, safe, far = rel_entr(p, q) + rel_entr(1 - p, 1 - q), np.where(near, p, 0.5), np.where(near, q - p, 0.0)
+    found = np.where(near, -safe * _bent(far / safe) - (1 - safe) * _bent(-far / (1 - safe)), found)
+    return np.maximum(found, 0.0)                           # rounding may leave -1e-17
 
 
 def closest(r: ArrayLike, c: ArrayLike, level: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -99,7 +104,7 @@ def low_rounds(reward_mean: float, cost_mean: float, level: float, box: bool = F
     True
     """
     ratio = _mean("reward_mean", reward_mean) / _mean("cost_mean", cost_mean)
-    number("level", level, 0, ratio, f"must be above 0 and below the ratio {ratio!r}", above=0)
+    number("level", level, allowed=f"must be above 0 and below the ratio {ratio!r}", above=0, below=ratio)
     y = np.linspace(cost_mean, min(reward_mean / level, 1.0), _GRID)
     of_r, of_c = errors(reward_mean, np.minimum(level * y, 1.0)), errors(1 - cost_mean, 1 - y)
     total = of_r.total + of_c.total
@@ -160,8 +165,9 @@ def _box(r, c, level):
 def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     """1 / I_k (or 1 / J_k) at the best ratio, shape (K,): pulls of a worse arm per logarithm of the rounds.
 
-    0 for arms that are best but for rounding. With exploration log t KL-UCB-SC needs that many asymptotically
-    (Theorem 7), and no consistent policy fewer (Theorem 8), if reward and cost are independent; others are refused.
+    0 for arms that are best but for rounding. With exploration log t KL-UCB-SC needs that many asymptotically at most
+    (Theorem 7), and for outcomes 0 and 1 no consistent policy fewer (Theorem 8). Rewards are in [0, 1] and costs in
+    (0, 1], independent of each other; others are refused.
 
     >>> bandit = cb.Bandit([cb.Bernoulli(0.8), cb.Bernoulli(0.2)], [cb.Bernoulli(0.4), cb.Bernoulli(0.6)])
     >>> rates(bandit).round(3)
@@ -169,8 +175,9 @@ def rates(bandit: Bandit, box: bool = False) -> np.ndarray:
     """
     require(not any(bandit.joint), "bandit", bandit,
             "must have independent rewards and costs: where they are drawn as pairs this bound does not hold")
+    rewards, costs = bandit_means(bandit)
     best = float(bandit.ratios.max())
-    means = zip(bandit.reward_means.tolist(), bandit.cost_means.tolist(), bandit.ratios.tolist(), strict=True)
+    means = zip(rewards.tolist(), costs.tolist(), bandit.ratios.tolist(), strict=True)
     return np.array([1 / distance(r, c, best, box).divergence if ratio < best * (1 - ROUNDING) else 0.0
                      for r, c, ratio in means])
 
@@ -193,10 +200,10 @@ def pulls(bandit: Bandit, tau: int, a: float = 1.0, box: bool = False, independe
     require(not (independent and any(bandit.joint)), "independent", independent,
             "must be False: this bandit draws rewards and costs as pairs")
     require(box or independent or a >= 2, "a", a, "must be 2 or more for KL-UCB-SC where reward and cost depend")
-    first = int(np.argmax(bandit.ratios))
+    (r, c), first = (means.tolist() for means in bandit_means(bandit)), int(np.argmax(bandit.ratios))
     best, spread = float(bandit.ratios[first]), 1.0 if a >= 1 else 1 + tau**(1 - a) / (1 - a)
     eps, shares = np.geomspace(1e-3, 5, 100), np.geomspace(0.95, 1e-3, 80)
-    r, c, found = bandit.reward_means.tolist(), bandit.cost_means.tolist(), np.full(bandit.K, inf)
+    found = np.full(bandit.K, inf)
     for k in np.flatnonzero(bandit.ratios < best * (1 - ROUNDING)).tolist():
         for h in (best - (best - bandit.ratios[k]) * shares).tolist():
             far, slope_r, slope_c = distance(r[k], c[k], h, box)

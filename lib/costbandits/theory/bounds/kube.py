@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import lambertw, logit, zeta
 
-from ...checks import FINITE, ROUNDING, count, number, numbers, positive, require
+from ...checks import FINITE, ROUNDING, count, number, numbers, positive, require, rounding
 from .kl_ucb import divergence, errors
 
 _costs = partial(numbers, "costs", allowed="must be finite numbers above 0", above=0, shape=("K",))
@@ -336,7 +336,8 @@ class TwoArms:
     def __init__(self, costs: ArrayLike, budget: float, fractional: bool = False):
         self.costs, self.fractional = tuple(_costs(costs, shape=(2,)).tolist()), bool(fractional)
         least, most = sum(self.costs), 1000 * min(self.costs)   # weights reach 2^T, which must stay finite
-        self.budget = number("budget", budget, least, most, f"must be in [{least:g}, {most:g}]")
+        budget = number("budget", budget, least - rounding(least), most, f"must be in [{least:g}, {most:g}]")
+        self.budget = budget + rounding(budget)         # what is left may round below a cost that it equals
         self._step = cache(self._rule)
         self._states, self._final = self._paths({(1, 1): np.ones((2, 2))})
 

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from ...checks import count, number, numbers, positive, require
+from ...checks import ROUNDING, count, number, numbers, positive, require
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli
 from ..intervals import asymmetric_interval
@@ -33,7 +33,12 @@ def _rounds(tau, K):
     return count("tau", tau, low=count("K", K))
 
 
-def _bandit_means(bandit):
+def bandit_means(bandit: Bandit) -> tuple[np.ndarray, np.ndarray]:
+    """Expected rewards, in [0, 1], and costs, in (0, 1], of a bandit; ValueError for any other.
+
+    >>> bandit_means(Bandit([Bernoulli(0.5)], [Bernoulli(0.25)]))
+    (array([0.5]), array([0.25]))
+    """
     require(isinstance(bandit, Bandit), "bandit", bandit, "must be a Bandit")
     return _means(bandit.reward_means, bandit.cost_means)
 
@@ -62,7 +67,8 @@ def proportional_gap(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: A
     """
     rewards, costs = _means(reward_mean, cost_mean)
     shortfall = costs * numbers("best_ratio", best_ratio, 0, allowed="must be finite, 0 or more") - rewards
-    return shortfall / (1 + shortfall)
+    with np.errstate(divide="ignore"):                  # at a reward of 1 and a best ratio of 0
+        return shortfall / (1 + shortfall)
 
 
 def _odds(rewards, costs):
@@ -89,8 +95,8 @@ def minimum_plays(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: Arra
     gap, odds = proportional_gap(rewards, costs, best_ratio), np.maximum(*_odds(rewards, costs))
     if corrected:                                       # both factors grow with o: the larger odds decide
         odds = np.maximum(odds, (1 - gap) * (odds + gap))
-    safe = np.where(gap > 0, gap, 1.0)
-    return np.where(gap > 0, 8 * rho * log(tau) / safe**2 * odds, inf)[()]
+    finite = (gap > 0) & (odds < inf)
+    return np.where(finite, 8 * rho * log(tau) / np.where(finite, gap, 1.0)**2 * np.where(finite, odds, 1.0), inf)[()]
 
 
 def minimum_plays_corrected(reward_mean: ArrayLike, cost_mean: ArrayLike, best_ratio: ArrayLike, tau: int,
@@ -159,17 +165,24 @@ def asymptotic_exponent(rho: float) -> float:
 def suboptimal_plays(bandit: Bandit, tau: int, rho: float) -> np.ndarray:
     """Theorem 4 (Heyden et al.): upper bound of the expected plays of each suboptimal arm up to round tau.
 
-    1 + n*_k(tau) + xi(tau, rho), an array of shape (K,); infinite for the best arm, and where the expected reward is 1.
-    The theorem is false as stated: see `locked_plays` and the notebook. A bound above tau says nothing.
+    1 + n*_k(tau) + xi(tau, rho), an array of shape (K,); infinite for arms that are best but for rounding, and where
+    the expected reward is 1. The theorem is false as stated: see `locked_plays` and the notebook. A bound above tau
+    says nothing.
 
     >>> bandit = Bandit([Bernoulli(0.75), Bernoulli(0.5)], [Bernoulli(0.25), Bernoulli(0.5)])
     >>> suboptimal_plays(bandit, tau=1000, rho=1.0).round(1)
     array([  inf, 225.6])
     """
-    rewards, costs = _bandit_means(bandit)
+    rewards, costs = bandit_means(bandit)
     extra = 1 + xi(tau, bandit.K, rho)
     plays = minimum_plays(rewards, costs, bandit.ratios.max(), tau, rho)
-    return np.where(bandit.ratios < bandit.ratios.max(), plays + extra, inf)
+    return np.where(_gaps(bandit) > 0, plays + extra, inf)
+
+
+def _gaps(bandit):
+    """Delta_k, 0 for arms that are best but for rounding."""
+    best = bandit.ratios.max()
+    return np.where(bandit.ratios < best * (1 - ROUNDING), best - bandit.ratios, 0.0)
 
 
 def excess_rounds(budget: float, min_cost: float) -> float:
@@ -222,13 +235,12 @@ def regret(bandit: Bandit, budget: float, rho: float) -> RegretBound:
     >>> round(regret(bandit, budget=100, rho=1.0).total)
     443
     """
-    min_cost = _bandit_means(bandit)[1].min()
+    min_cost = bandit_means(bandit)[1].min()
     budget = number("budget", budget, min_cost * max(bandit.K, 2) / 2,
                     allowed=f"must be finite and at least K / 2 times the smallest expected cost {float(min_cost)!r}")
-    tau = floor(2 * budget / min_cost)
-    best = bandit.ratios.max()
-    return RegretBound(tau, best - bandit.ratios, suboptimal_plays(bandit, tau, rho),
-                       excess_rounds(budget, float(min_cost)), 2 * float(best))
+    tau = max(floor(2 * budget / min_cost), bandit.K)
+    return RegretBound(tau, _gaps(bandit), suboptimal_plays(bandit, tau, rho),
+                       excess_rounds(budget, float(min_cost)), 2 * float(bandit.ratios.max()))
 
 
 def exceedance(reward_mean: float, cost_mean: float, ratio: float, n: int, t: int, rho: float) -> float:
@@ -285,18 +297,19 @@ def lemma_cases(rng: np.random.Generator, cases: int = 1000, longest: int = 2000
 def bernoulli_rivals(bandit: Bandit) -> tuple[float, list[tuple[float, float, float]]]:
     """The best arm's expected cost, and expected reward, expected cost and ratio of the arms that could lock it out.
 
-    Arms of a ratio above 2, and none if one of them is as good as the best; ValueError unless all are Bernoulli.
+    Arms of a ratio above 2, and none if one of them is as good as the best but for rounding; ValueError unless all are
+    Bernoulli.
 
     >>> bernoulli_rivals(Bandit([Bernoulli(1.0), Bernoulli(0.5)], [Bernoulli(0.1), Bernoulli(0.125)]))
     (0.1, [(0.5, 0.125, 4.0)])
     """
-    _bandit_means(bandit)
+    bandit_means(bandit)
     laws = (*bandit.rewards, *bandit.costs)
     require(all(isinstance(law, Bernoulli) for law in laws), "bandit", bandit,
             "must have Bernoulli rewards and costs, independent of each other")
-    best, ratios = np.argmax(bandit.ratios), bandit.ratios
-    alone = (ratios == ratios[best]).sum() == 1         # locking out one of two best arms costs nothing
-    rivals = np.c_[bandit.reward_means, bandit.cost_means, ratios][(ratios > 2) & (ratios < ratios[best]) & alone]
+    best, ratios, worse = np.argmax(bandit.ratios), bandit.ratios, _gaps(bandit) > 0
+    alone = worse.sum() == bandit.K - 1                 # locking out one of two best arms costs nothing
+    rivals = np.c_[bandit.reward_means, bandit.cost_means, ratios][(ratios > 2) & worse & alone]
     return float(bandit.cost_means[best]), [tuple(means) for means in rivals.tolist()]
 
 

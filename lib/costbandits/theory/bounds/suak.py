@@ -21,7 +21,7 @@ import pandas as pd
 from numba import types
 from numpy.typing import ArrayLike
 
-from ...checks import ROUNDING, count, number, numbers, require
+from ...checks import ROUNDING, count, number, numbers, positive, require
 from ...engine.compilation import compiled_for
 from ..optimum import mixture
 from .shared import first_from, steepest
@@ -34,8 +34,10 @@ _rate = partial(number, "rate", low=0, high=1, allowed="must be a number in (0, 
 
 
 def _arms(reward_means, cost_means, rate):
-    rewards = numbers("reward_means", reward_means, 0, 1, _SHARES, shape=("K",))
-    return rewards, numbers("cost_means", cost_means, 0, 1, _SHARES, shape=rewards.shape), _rate(rate)
+    """Means and c, which a cost equals that differs from it by rounding alone."""
+    rewards, rate = numbers("reward_means", reward_means, 0, 1, _SHARES, shape=("K",)), _rate(rate)
+    costs = numbers("cost_means", cost_means, 0, 1, _SHARES, shape=rewards.shape)
+    return rewards, np.where(np.abs(costs - rate) > ROUNDING, costs, rate), rate
 
 
 # ---- the linear program ------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ def pair(rewards: ArrayLike, costs: ArrayLike, rate: float) -> Pair:
 
 
 def bases(reward_means: ArrayLike, cost_means: ArrayLike, rate: float) -> pd.DataFrame:
-    """All valid bases: those whose arms can be mixed to a mean cost of at most c (Elumar et al., section 2).
+    """All valid bases but the null arm alone: their arms can be mixed to a mean cost of c at most (section 2).
 
     A row per base. `arms`: a tuple, the null arm being K. `value`: r_I, reward per round of the best mixture of these
     arms. `gap`: Delta_I = r* - r_I, 0 where it is rounding (Definition 3.1). `optimal`: whether it is I*, the arms with
@@ -212,6 +214,9 @@ def wrong_bases_repaired(reward_means: ArrayLike, cost_means: ArrayLike, rate: f
     71623
     """
     rewards, costs, rate = _arms(reward_means, cost_means, rate)
+    width = positive("width", width)
+    if share is not None:
+        share = number("share", share, 0, 1, "must be in (0, 1]", above=0)
     log_t, best = log(count("horizon", horizon)), mixture(rewards, costs, rate)
     mu, rho = np.append(rewards, 0.0), np.append(costs, 0.0)
     loss, delta = best.floor + best.price * rho - mu, np.abs(costs - rate).min()
@@ -268,6 +273,7 @@ def two_accounts(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, ho
     rewards, costs, c = _arms(reward_means, cost_means, rate)
     m = number("margin", margin, low=2.0, allowed="must be a number, 2 or more")
     log_t, best = log(count("horizon", horizon)), mixture(rewards, costs, c)
+    require(best.value > 0, "reward_means", reward_means, "must allow a reward")
     gaps_, failures = np.abs(costs - c), 2.58 * len(rewards)
     delta = min(gaps_.min(), c)
     if delta == 0:
@@ -315,8 +321,9 @@ def table_1(reward_means: ArrayLike, cost_means: ArrayLike, rate: float, horizon
     """
     rewards, costs, c = _arms(reward_means, cost_means, rate)
     horizon, K, best = count("horizon", horizon), len(rewards), mixture(rewards, costs, c)
+    require(best.value > 0, "reward_means", reward_means, "must allow a reward")
     table = bases(rewards, costs, c)
-    gap, delta = table.gap[table.gap > 0].min(), np.abs(costs - c).min()
+    gap, delta = table.gap[table.gap > 0].min() if table.gap.any() else inf, np.abs(costs - c).min()
     support = table.arms[table.optimal].iloc[0]
     rho, alone = np.append(costs, 0.0)[list(support)], np.flatnonzero(best.shares > ROUNDING)
     removed = best.value - np.max([mixture(np.delete(rewards, k), np.delete(costs, k), c).value if K > 1 else 0.0
