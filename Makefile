@@ -68,7 +68,7 @@ help:  ## list these commands
 all: $(BUILD)/compendium.done  ## rebuild figures, tables, ledgers and the README's results at paper scale
 	@echo "Up to date: README.md, REPRODUCTION.md, figures and the executed notebooks in $(BUILD)"
 
-quick: $(QUICK)  ## what `make all` does, at a small scale, as a smoke run; results stay in build/quick
+quick: $(QUICK)  ## all chapters at a small scale, as a smoke run; results stay in build/quick
 	@echo "Up to date: $(NOTEBOOKS:%=$(BUILD)/quick/figures/%)"
 
 # A file's tests, and a notebook's cells, on one worker, in this order.
@@ -126,12 +126,12 @@ PLAIN = by_hand or best_base or bayes_regret or could_break or out_of_range or f
   or (optimum or knapsack) and not transcriptions
 PLAIN_QUICK = pull_for_pull or kl_ucb or known_cost or cost_subsidy
 
-deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on 2,000 replications; hours, may be interrupted
+deep: $(BUILD)/deep/thompson.done $(DEEP)  ## judge the claims on more runs, mostly 2,000; hours, may be interrupted
 	@$(PY) -m compendium.report
 	@echo "Up to date: figures/deep, README.md and REPRODUCTION.md"
 
 lab: $(READY)  ## JupyterLab, with a page that says where to begin; in a container make lab OPTIONS=--allow-root
-	JUPYTER_CONFIG_PATH=$(HERE)"/lib/compendium:$$JUPYTER_CONFIG_PATH" \
+	JUPYTER_CONFIG_PATH=$(HERE)"/lib/compendium$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  $(PY) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
 	  --FileContentsManager.pre_save_hook=compendium.lab.before_saving $(OPTIONS)
 

@@ -25,7 +25,13 @@ document.addEventListener("DOMContentLoaded", () => {
   const words = form.appendChild(document.createElement("input"));
   Object.assign(words, {type: "search", name: "words", placeholder: 'words of a row, or "a phrase"',
                         ariaLabel: "words of a row"});
-  for (const field of form.elements) field.value = state.get(field.name) || "";
+  const fill = () => {
+    for (const field of form.elements) {
+      field.value = state.get(field.name) || "";
+      if (field.selectedIndex < 0) field.value = "";      // a word that is there no more
+    }
+  };
+  fill();
   function show() {
     const chosen = [...form.elements].filter(field => field.value);
     const parts = (named(words.value).match(/"[^"]*"?|[^"\s]+/g) || []).map(part => part.replaceAll('"', ""));
@@ -62,7 +68,7 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("hashchange", () => {      // another view of this page was followed
     if (!view()) return;
     state = view();
-    for (const field of form.elements) field.value = state.get(field.name) || "";
+    fill();
     sort();
     show();
   });

@@ -23,12 +23,12 @@ document.addEventListener("DOMContentLoaded", () => {
       folded.forEach(each => each.open = open);
       document.body.classList.toggle("all-code", open);
       button.textContent = open ? "hide all code" : "show all code";
-      button.setAttribute("aria-pressed", open);
+      button.dataset.open = open;
       try { localStorage.setItem("code", open ? "shown" : ""); } catch (error) { /* nothing is remembered */ }
     };
     let before = "";
     try { before = localStorage.getItem("code"); } catch (error) { /* nothing was remembered */ }
-    button.onclick = () => set(button.getAttribute("aria-pressed") !== "true");
+    button.onclick = () => set(button.dataset.open !== "true");
     (document.querySelector(".article-header-buttons") || document.querySelector("main")).prepend(button);
     set(before === "shown");
   }
@@ -107,7 +107,9 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const dialog of document.querySelectorAll("dialog"))      // a place on this page is seen once the menu is shut
     dialog.addEventListener("click", event => event.target.closest("a[href^='#']") && dialog.close());
   const reach = () => {
-    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let name = location.hash.slice(1);
+    try { name = decodeURIComponent(name); } catch (error) { /* a % that stands for itself */ }
+    const place = document.getElementById(name);
     if (!place) return;
     document.documentElement.classList.add("whole");      // a place is found only where all before it has its height
     fit();

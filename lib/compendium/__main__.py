@@ -110,7 +110,8 @@ def refresh(root, name, build="build", consequence="The notebook stays as it is"
     from .execution import Execution, as_it_is, shown
     root = Path(root).resolve()
     path = root / "notebooks" / f"{name}.ipynb"
-    before, notebook = path.read_bytes(), preparation.read(root, name)
+    notebook = preparation.read(root, name)
+    before = path.read_bytes()
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 # Parts of the book's machinery that no notebook is run with.
-IDLE = {Path("lib/compendium", f"{name}.py") for name in ("inputs", "lab", "new", "outcome", "paper", "report",
+IDLE = {Path("lib/compendium", f"{name}.py") for name in ("check", "inputs", "lab", "new", "outcome", "paper", "report",
                                                             "times", "typography", "wasm")}
 IDLE_FOLDERS = {Path("lib/compendium/skeleton"), Path("lib/compendium/site")}
 TEST = "test_thompson"      # the law of Thompson sampling, tested at length by `make deep`
@@ -43,7 +43,7 @@ def notebook(path):
     try:
         cells = [(cell["cell_type"], "".join(cell["source"]), cell["metadata"].get("tags"), cell["metadata"].get("alt"))
                  for cell in json.loads(text)["cells"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return text         # whoever runs it says what is wrong
     return json.dumps(cells).encode()
 

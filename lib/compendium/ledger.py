@@ -66,14 +66,15 @@ class Claim:
     def __post_init__(self):
         ends, others, repairs = self.region, self.others, self.repairs
         real = isinstance(ends, list | tuple) and all(
-            isinstance(end, numbers.Real) and not isinstance(end, bool) for end in ends)
+            isinstance(end, numbers.Real) and not isinstance(end, bool) and (abs(end) == np.inf or abs(end) < 1e300)
+            for end in ends)
         require(real and len(ends) == 2 and ends[0] <= ends[1], f"region of claim {self.id}", ends,
                 "must be [low, high], two numbers")
         object.__setattr__(self, "region", (float(ends[0]), float(ends[1])))
         require(isinstance(others, dict) and "primary" not in others, f"others of claim {self.id}", others,
                 "must be other readings by their names, none of them 'primary'")
-        require(isinstance(repairs, list | tuple) and set(repairs) <= set(others), f"repairs of claim {self.id}",
-                repairs, f"must be some of {list(others)}")
+        known = isinstance(repairs, list | tuple) and all(repair in list(others) for repair in repairs)
+        require(known, f"repairs of claim {self.id}", repairs, f"must be some of {list(others)}")
         object.__setattr__(self, "repairs", tuple(repairs))
 
     def verdict(self, interval: Interval) -> str:
@@ -100,10 +101,12 @@ def _claim(id, entry):
     require(ID.fullmatch(id), "id of a claim", id, "must be letters, digits, _, . and - only")
     require(isinstance(entry, dict) and KEYS <= set(entry) <= KEYS | OPTIONAL, f"claim {id}", entry,
             f"must have {sorted(KEYS)}, may have {sorted(OPTIONAL)}")
-    ours, history, check = entry.get("ours", False), entry.get("history") or [], entry.get("second_check")
-    others = entry.get("others") or {}
-    texts = {**{key: entry[key] for key in sorted(KEYS - {"region"})}, **(others if isinstance(others, dict) else {})}
-    for key, text in texts.items():     # 3.10 would be shown as 3.1
+    given = {key: value for key, value in entry.items() if value is not None}
+    ours, history, check = entry.get("ours", False), given.get("history", []), entry.get("second_check")
+    others = given.get("others", {})
+    texts = [*((key, entry[key]) for key in sorted(KEYS - {"region"})),
+             *(others.items() if isinstance(others, dict) else ())]
+    for key, text in texts:             # 3.10 would be shown as 3.1
         require(isinstance(text, str), f"{key} of claim {id}", text, "must be a text: write it in quotes")
     require(isinstance(ours, bool), f"ours of claim {id}", ours, "must be true or false")
     require(isinstance(history, list) and all(isinstance(told, str) for told in history), f"history of claim {id}",
@@ -115,7 +118,7 @@ def _claim(id, entry):
         check = check["kind"], check["where"]
     # On one line: a line of its own could end the HTML that it stands in.
     line = {key: " ".join(text.split()) for key, text in entry.items() if isinstance(text, str)}
-    return Claim(id, **{**entry, **line, "others": others, "repairs": entry.get("repairs") or (),
+    return Claim(id, **{**entry, **line, "others": others, "repairs": given.get("repairs", ()),
                         "history": tuple(history), "second_check": check})
 
 

@@ -106,6 +106,8 @@ def build(root, folder):
     """Write the paper as one page to this folder; its faults, one text each."""
     from sphinx.cmd.build import build_main
     root, source = Path(root), Path(folder) / "source"
+    require(Path(folder).resolve() != (root / PAPER).resolve().parent, "--build", Path(folder).parent,
+            "must not be the project's folder: the paper itself stands there")
     shutil.rmtree(folder, ignore_errors=True)
     source.mkdir(parents=True)
     text = (root / PAPER).read_text(encoding="utf-8")

@@ -137,7 +137,8 @@ def _told(line, claim, rows):
                               for row in rows.itertuples())
     kind, where = claim.second_check or ("", "")
     tests = [test.partition("::") for test in where.split(", ")]
-    checked = plain(where) if kind == "none" else ", ".join(f"[{plain(name)}]({path})" for path, _, name in tests)
+    links = ", ".join(f"[{plain(name or path)}]({path})" for path, _, name in tests)
+    checked = plain(where) if kind == "none" else links
     told = [*map(plain, (claim.claim, claim.place, line.verdict, cases)), f"{kind}: {checked}" * bool(kind)]
     return f'| <a id="{claim.id}"></a>{claim.id} | {" | ".join(told)} |'
 
@@ -173,7 +174,7 @@ def _agreement(rows):
             f"and reverse {reversed_ or 'none'}. ")
     before = [int((other.verdict == each).sum()) for each in (ledger.UNDECIDED, ledger.UNTESTABLE)]
     if taken := len(other) - sum(before) - reversed_:
-        few = int((other.deep == ledger.UNTESTABLE).sum())
+        few = int(((other.deep == ledger.UNTESTABLE) & (other.verdict != ledger.UNDECIDED)).sum())
         told += f"They take back {taken} verdict{'s' * (taken != 1)}, {few} of them since a few runs decide the mean. "
     if sum(before):
         told += f"Before, {before[0]} of the others were undecided, and {before[1]} could not be tested. "

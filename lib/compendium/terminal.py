@@ -57,7 +57,8 @@ class Watcher:
                 text, newline, _ = file.read().rpartition(b"\n")
             self._read += len(text) + len(newline)
             for line in text.splitlines():
-                with contextlib.suppress(ValueError):       # written in part, to a full disk: a study is worth more
+                # Written in part, to a full disk: a study is worth more.
+                with contextlib.suppress(ValueError, KeyError, AttributeError, TypeError):
                     message = json.loads(line)
                     self.announced = message.get("announced", self.announced)
                     if "label" in message:

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from . import publication
+from .project import paper_of
 from .terminal import minutes
 
 TABLE = Path("benchmarks", "REBUILD.md")
@@ -94,7 +95,12 @@ def ahead(root: Path, names: list[str]) -> float | None:
 
 
 def due(names: list[str], home: Path, inputs: Path) -> list[str]:
-    """Which chapters make still has to play: those without a stamp, or with one that is older than their inputs."""
+    """Which chapters make still has to play: those without a stamp, or with one that is older than their inputs.
+
+    And what follows them: a paper's chapter its audit, `extend` the tournament.
+    """
     files = [(name, home / f"{name}.done", inputs / name) for name in names]
-    return [name for name, stamp, written in files if not stamp.exists()
-            or (written.exists() and written.stat().st_mtime_ns > stamp.stat().st_mtime_ns)]
+    late = {name for name, stamp, written in files if not stamp.exists()
+            or (written.exists() and written.stat().st_mtime_ns > stamp.stat().st_mtime_ns)}
+    late |= {"extend" if name == "tournament" else paper_of(name) for name in late}
+    return [name for name in names if name in late]

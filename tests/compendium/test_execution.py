@@ -884,3 +884,8 @@ def test_progress_that_cannot_be_written_stops_no_study(tmp_path, monkeypatch):
     with Steps("one", 1) as steps:
         steps.step()
     assert steps.done == 1
+
+
+def test_a_notebook_that_is_not_there_is_told_from_those_that_are(executed, capsys):
+    assert command.main(["refresh", "nothere"]) == 2
+    assert "notebook = 'nothere': must be one of ['toy']" in capsys.readouterr().err

@@ -242,7 +242,10 @@ def test_bad_claims(tmp_path, damage):
     ("- X1", "must be claims by their ids"), ("1: {}", "line 1, key = 1: must be a text"),
     (TEXT.replace("place: section 2", "place: section 2\n  place: section 3"), "key = 'place': is there twice"),
     (TEXT + "  repairs: [median]\n", r"repairs of claim X2 = \['median'\]: must be some of \[\]"),
-    (TEXT + "  repairs: median\n", "repairs of claim X2 = 'median': must be some of"),
+    *((TEXT + f"  repairs: {told}\n", "repairs of claim X2 = .*: must be some of")
+      for told in ("median", "[[a]]", "[{a: b}]", "0", "false")),
+    (TEXT + "  others: false\n", "others of claim X2 = False: must be other readings"),
+    (TEXT.replace("place: section 2", "place: 3.10") + "  others: {place: x}\n", "place of claim X2 = 3.1: must be a text"),
     (TEXT + "  history: changed\n", "history of claim X2 = 'changed': must be a list of sentences"),
     (TEXT + "  history: [1]\n", r"history of claim X2 = \[1\]: must be a list of sentences"),
     *((TEXT + f"  second_check: {check}\n", "second_check of claim X2 = .*must have a kind, one of .*, and say where")
@@ -250,7 +253,7 @@ def test_bad_claims(tmp_path, damage):
                     "{kind: none, where: ''}")),
     *((TEXT.replace("[0.8, 1.25]", ends), r"region of claim X2 = .*must be \[low, high\]")
       for ends in ("[0, 1, 2]", "[0]", "3", "null", "[a, b]", "[null, 1]", "[.nan, 1]", "[no, yes]", "[false, true]",
-                   "[0:30, 1:30]", "[0, 1_000]", "[0, '1']")),
+                   "[0:30, 1:30]", "[0, 1_000]", "[0, '1']", f"[0, {10**400}]")),
     (TEXT.replace("section 2", "3.10"), "place of claim X2 = 3.1: must be a text: write it in quotes"),
     (TEXT.replace("claim: they are comparable", "claim: true"), "claim of claim X2 = True: must be a text"),
     *((TEXT.replace("X2:", f"{id}:"), r"id of a claim = .*: must be letters, digits, _, \. and - only")

@@ -306,8 +306,8 @@ DECIDES = {"lib/costbandits/a.py": ALL, "lib/costbandits/theory/a.py": ALL, "lib
            "tests/policies/test_thompson.py": {inputs.TEST}, "tests/reference.py": {inputs.TEST},
            "tests/chains.py": {inputs.TEST},
            **{f"lib/compendium/{name}": set() for name in (
-               "inputs.py", "lab.py", "new.py", "outcome.py", "paper.py", "report.py", "times.py", "typography.py",
-               "wasm.py", "site/a.py", "skeleton/a.py")}}
+               "check.py", "inputs.py", "lab.py", "new.py", "outcome.py", "paper.py", "report.py", "times.py",
+               "typography.py", "wasm.py", "site/a.py", "skeleton/a.py")}}
 
 
 def written(module):
@@ -459,7 +459,7 @@ def test_the_shell_does_not_read_the_name_of_the_folder(project, monkeypatch):
     script(odd / "py3", "".join(f'printf "%s\\n" "${name}" >> log; ' for name in places))
     assert [make(odd, target, PY="./py3")[0] for target in ("lab", "audits", "coverage")] == [0] * 3
     found = {line for line in asked(odd) if line not in ("", f"{odd}/lib", f"{odd}/build/matplotlib")}
-    assert found == {f"{odd}/lib/compendium:", f"{odd}/build/ipython", f"{odd}/build/coverage/data"}
+    assert found == {f"{odd}/lib/compendium", f"{odd}/build/ipython", f"{odd}/build/coverage/data"}
     (odd / "build").rename(odd / "made")
     (odd / "build").touch()
     assert f"Nothing can be written to {odd}, where make puts" in make(odd, "lab", PY="./py3")[1]

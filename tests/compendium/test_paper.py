@@ -149,3 +149,11 @@ def test_a_dead_citation_is_a_fault(tmp_path, capfd):
     (tmp_path / paper.PAPER).write_text(TEXT.replace("@auer2002finite", "@nobody"))
     assert paper.build(tmp_path, tmp_path / "out") == ["Sphinx has warnings"]
     assert 'could not find bibtex key "nobody"' in capfd.readouterr().err
+
+
+def test_what_it_is_made_from_is_not_removed(tmp_path):
+    (tmp_path / paper.PAPER).parent.mkdir()
+    (tmp_path / paper.PAPER).touch()
+    with pytest.raises(ValueError, match="the paper itself stands there"):
+        paper.build(tmp_path, tmp_path / "paper")
+    assert (tmp_path / paper.PAPER).exists()

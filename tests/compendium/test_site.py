@@ -727,3 +727,15 @@ def test_formulas_have_the_right_height_and_colour(visit, scheme):
                   for what, key in (("p math", "color"), ("body", "backgroundColor")))
     light = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 765 for colour in (text, back)]
     assert abs(light[0] - light[1]) > 0.5
+
+
+def test_a_row_leads_to_the_figure_of_its_place(book):
+    row = book.rows[book.rows.notebook == "audit/budget_ucb"].iloc[0]
+    places = {"Fig. 1(a)": "figure_1a", "Figure 1b, left": "figure_1b", "Figure 12": None, "section 5": None}
+    assert {place: book.figure(row.replace(row.place, place)) for place in places} == places
+    assert (book.rows.apply(book.figure, axis=1).notna()).sum() > 200
+
+
+def test_what_a_row_tells_stays_on_one_line(book):
+    row = next(book.rows.assign(case="one\n```\ntwo", note="a\nb").itertuples())
+    assert "\n" not in ledger._line(book, row)

@@ -72,3 +72,7 @@ def test_what_make_would_play_is_due(tmp_path):
                 path.touch()
                 os.utime(path, (at, at))
     assert times.due(["new", "old", "none", "unknown"], tmp_path, inputs) == ["old", "none"]
+    # A paper's chapter follows its audit, and the guide to policies of one's own the tournament.
+    assert times.due(["audit/new", "new", "unknown"], tmp_path, inputs) == ["audit/new", "new"]
+    (tmp_path / "extend.done").touch()
+    assert times.due(["new", "tournament", "extend"], tmp_path, inputs) == ["tournament", "extend"]

@@ -48,7 +48,7 @@ def pytest(folder, compiled, nodes, *options, limit=LIMIT):
                               cwd=folder, env={**os.environ, **variables}, timeout=limit, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except subprocess.TimeoutExpired as error:
-        return str(error.stdout), LATE
+        return (error.stdout or b"").decode(errors="replace"), LATE
     if done.returncode > 1 or UNUSABLE.search(done.stdout):
         return done.stdout, BROKEN
     return done.stdout, CAUGHT if done.returncode else MISSED

@@ -1179,6 +1179,8 @@ ERRORS = {
          "compendium/test_site.py::test_where_a_link_of_the_repository_leads", "links start where they stand"),
     ],
     "compendium/site/ledger.py": [
+        ('(?:\\(?([a-z])\\b)?', '(x)?', "compendium/test_site.py::test_a_row_leads_to_the_figure_of_its_place",
+         "a panel has a letter"),
         ("if book.standings[id] == ledger.CONTRADICTED and not book.claims[id].ours]",
          "if book.standings[id] == ledger.CONTRADICTED]",
          "compendium/test_report.py::test_a_question_of_ours_contradicts_nobody", "our questions contradict nobody"),

@@ -136,7 +136,11 @@ const live = (() => {
   const begin = () => {      // only where a reader comes near
     const near = new IntersectionObserver(seen => seen.filter(each => each.isIntersecting).forEach(({ target }) => {
       near.unobserve(target);
-      try { start(target); } catch (error) { console.error(error); }      // the image stays
+      try { start(target); } catch (error) {      // the image stays
+        console.error(error);
+        target.classList.remove("on");
+        target.querySelector(":scope > .stage")?.remove();
+      }
     }), { rootMargin: "600px" });
     const known = [...document.querySelectorAll("[data-live]:not(.on)")].filter(root => pictures[root.dataset.live]);
     known.forEach(root => near.observe(root));

@@ -38,9 +38,10 @@ class Book:
 
     def figure(self, row):
         """The name of the published figure that a row's place names; None if there is none."""
-        found = re.search(r"Fig(?:ure|\.) ?(\d)", row.place)
-        name = f"figure_{found[1]}" if found else ""
-        return name if (self.root / "figures" / row.notebook / f"{name}.svg").exists() else None
+        found = re.search(r"Fig(?:ure|\.) ?(\d+)(?:\(?([a-z])\b)?", row.place)
+        names = (f"figure_{found[1]}{found[2] or ''}", f"figure_{found[1]}") if found else ()
+        folder = self.root / "figures" / row.notebook
+        return next((name for name in names if (folder / f"{name}.svg").exists()), None)
 
 
 def second_check(claim):
@@ -49,7 +50,8 @@ def second_check(claim):
         return NONE_YET
     kind, where = claim.second_check
     named = (test.partition("::") for test in where.split(", "))
-    names = ", ".join(f"`{name}` in {plain(Path(file).name)}" if name else plain(file) for file, _, name in named)
+    names = ", ".join("`{}` in {}".format(name.replace("|", r"\|"), plain(Path(file).name)) if name else plain(file)
+                      for file, _, name in named)
     return f"{NONE_YET if kind == 'none' else kind}: {names}"
 
 
@@ -64,7 +66,9 @@ def _line(book, row):
     claim, figure, paper = book.claims[row.id], book.figure(row), book.titles[paper_of(row.notebook)]
     links = f'<a href="notebooks/{row.notebook}.html{book.cell(row)}">cell</a>'
     links += f' <a href="notebooks/{row.notebook}.html#figure-{figure}">figure</a>' * bool(figure)
-    told = [escape(typeset(text)) for text in (f"{row.claim} ({row.place})", row.case, row.reading, row.note)]
+    # On one line: a line of its own could end the HTML that it stands in.
+    told = [escape(typeset(" ".join(text.split())))
+            for text in (f"{row.claim} ({row.place})", row.case, row.reading, row.note)]
     whose = "ours" if claim.ours else "the paper's"
     numbers = ((escape(value(row)), row.estimate), (region(*claim.region), claim.region[0]),
                (f"{row.replications:,}", row.replications))

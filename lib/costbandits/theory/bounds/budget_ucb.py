@@ -184,18 +184,17 @@ def chance_failures(K: int) -> float:
     return float(4 * (zeta(3, K) - (K - 1) * zeta(4, K)))
 
 
-def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: float) -> float | np.ndarray:
+def bonus(reward: ArrayLike, cost: ArrayLike, width: ArrayLike, min_cost: ArrayLike) -> float | np.ndarray:
     """H = (eps / c) (1 + min(r + eps, 1) / max(c - eps, lambda)), what Budget-UCB adds to r / c (Xia et al., Eq. 2).
 
-    Mean reward r, mean cost c and eps (`width`) are numbers or arrays, lambda is `min_cost`. H is infinite at c = 0.
+    Mean reward r, mean cost c, eps (`width`) and lambda (`min_cost`) are numbers or arrays. H is infinite at c = 0.
 
     >>> float(bonus(0.5, 0.5, width=0.25, min_cost=0.1))
     2.0
     """
     given = {"reward": reward, "cost": cost, "width": width}
-    reward, cost, width = np.broadcast_arrays(*(numbers(name, value, 0, allowed="must be finite, 0 or more")
-                                                for name, value in given.items()))
-    min_cost = positive("min_cost", min_cost)
+    reward, cost, width = np.broadcast_arrays(*(numbers(name, value) for name, value in given.items()))
+    min_cost = numbers("min_cost", min_cost, allowed="must be finite and above 0", above=0)
     safe = np.where(cost > 0, cost, 1.0)
     value = width / safe * (1 + np.minimum(reward + width, 1) / np.maximum(cost - width, min_cost))
     return np.where(cost > 0, value, inf)[()]
