@@ -245,7 +245,7 @@ def test_bad_claims(tmp_path, damage):
     *((TEXT + f"  repairs: {told}\n", "repairs of claim X2 = .*: must be some of")
       for told in ("median", "[[a]]", "[{a: b}]", "0", "false")),
     (TEXT + "  others: false\n", "others of claim X2 = False: must be other readings"),
-    (TEXT.replace("place: section 2", "place: 3.10") + "  others: {place: x}\n", "place of claim X2 = 3.1: must be a text"),
+    (TEXT.replace("section 2", "3.10") + "  others: {place: x}\n", "place of claim X2 = 3.1: must be a text"),
     (TEXT + "  history: changed\n", "history of claim X2 = 'changed': must be a list of sentences"),
     (TEXT + "  history: [1]\n", r"history of claim X2 = \[1\]: must be a list of sentences"),
     *((TEXT + f"  second_check: {check}\n", "second_check of claim X2 = .*must have a kind, one of .*, and say where")
