@@ -129,7 +129,7 @@ def fractional(values: ArrayLike, costs: ArrayLike, budget: float) -> float:
     7.5
     """
     values, costs, _ = _instance(values, costs, budget)
-    return float(budget * (values / costs).max())
+    return float(budget) * float((values / costs).max())
 
 
 def rounded(values: ArrayLike, costs: ArrayLike, budget: float) -> Plan:

@@ -60,9 +60,9 @@ def family(K: int, theta: float, p: float, epsilon: float, better: int = 0) -> B
 
 def _family_means(theta, p, epsilon):
     # The expensive arms' means, the usual and the better one.
-    number("p", p, 0, 0.5, "must be in (0, 1/2]", above=0)
-    number("epsilon", epsilon, allowed="must be above 0, and (p + epsilon) / (1 - theta) below 1", above=0,
-           below=1 - theta - p)
+    p = number("p", p, 0, 0.5, "must be in (0, 1/2]", above=0)
+    epsilon = number("epsilon", epsilon, allowed="must be above 0, and (p + epsilon) / (1 - theta) below 1", above=0,
+                     below=1 - theta - p)
     return p / (1 - theta), (p + epsilon) / (1 - theta)
 
 
@@ -118,7 +118,7 @@ def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weigh
     24.49
     """
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
-    usual, better = _family_means(alpha, p, epsilon)
+    (usual, better), epsilon = _family_means(alpha, p, epsilon), float(epsilon)
     number("price", price, 0, 1, "must be in (0, 1]", above=0)
     number("weight", weight, allowed="must be in (0, 1), above epsilon / (C + epsilon)",
            above=epsilon / (price + epsilon), below=1)
@@ -193,7 +193,7 @@ def bayes_regret(horizon: int, alpha: float, p: float, epsilon: float, weight: f
     37.72
     """
     T, alpha = count("horizon", horizon, high=20_000), share("alpha", alpha)
-    usual, better = _family_means(alpha, p, epsilon)
+    (usual, better), epsilon = _family_means(alpha, p, epsilon), float(epsilon)
     number("weight", weight, allowed="must be in (0, 1)", above=0, below=1)
     number("price", price, 0, 1, "must be in (0, 1]", above=0)
     return _stopping(T, usual, better, float(epsilon), float(weight), float(price))
