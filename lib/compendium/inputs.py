@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 # Parts of the book's machinery that no notebook is run with.
-IDLE = {Path("lib/compendium", f"{name}.py") for name in ("check", "inputs", "lab", "new", "outcome", "paper", "report",
-                                                            "times", "typography", "wasm")}
+IDLE = {Path("lib/compendium", f"{name}.py") for name in (
+    "check", "inputs", "lab", "new", "outcome", "paper", "report", "times", "typography", "wasm")}
 IDLE_FOLDERS = {Path("lib/compendium/skeleton"), Path("lib/compendium/site")}
 TEST = "test_thompson"      # the law of Thompson sampling, tested at length by `make deep`
 TESTED = ("environments", "engine", "fast", "policies", "studies")

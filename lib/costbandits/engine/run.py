@@ -94,7 +94,6 @@ class Run:
         self.given_up = ()
         self.worked_on = ()     # the last loop's own arguments, for tests to look at
 
-    @np.errstate(all="ignore")      # without compilation NumPy warns of numbers that are meant to be infinite
     def play(self, loop: Callable, *own: object, pause: float = math.inf) -> int:
         """Call `loop(*own, game)` until the run ends, and draw outcomes when a stack is empty; its status.
 
@@ -119,7 +118,8 @@ class Run:
                     if self.given_up:
                         raise RuntimeError("nobody wants this run any more")
                     try:
-                        status = loop(*own, Game(self.outcomes, self.state, self.record, limits))
+                        with np.errstate(all="ignore"):     # not compiled, NumPy warns of what is meant to be infinite
+                            status = loop(*own, Game(self.outcomes, self.state, self.record, limits))
                     except Exception as error:
                         if _is_the_rules(error):
                             raise RuleError(int(now.rounds) + 1) from error
