@@ -276,7 +276,7 @@ def theorem_3_sharper(bandit: Bandit, budget: float, min_cost: float | None = No
     if not worse.any():
         return best
     once = 1 + chance_failures(bandit.K) + excess_rounds(budget, smallest)
-    pulls = 2 * log(2 * budget / smallest) / wide ** 2 + once
+    pulls = 2 * log(2 * budget / smallest) / wide**2 + once
     order = np.argsort(-gap[worse])
     price, money = gap[worse][order], (costs[worse] * pulls)[order]
     spent = np.minimum(np.cumsum(money), budget + 1)

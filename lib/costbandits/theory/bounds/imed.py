@@ -14,12 +14,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from ...checks import ROUNDING, numbers, positive, require
-from ...engine.numerics import bent
 from ...environments.bandits import Bandit
+from .shared import bent_each
 
 KINDS = ("independent", "any", "sample")        # of dependence of reward and cost: what their correlation is taken for
 
-_bent = np.vectorize(bent, otypes=[float])
 _TINY = 1e-300      # a variance that is smaller in comparison counts as 0
 
 
@@ -64,7 +63,7 @@ def moment_divergence(mean: ArrayLike, variance: ArrayLike, top: float) -> np.nd
     w = top + u
     some = variance > _TINY * u * w
     v = np.where(some, variance, 1.0)
-    found = (w * w * np.abs(_bent(-u / w)) + v * np.abs(_bent(u * w / v))) / (w * w + v)
+    found = (w * w * np.abs(bent_each(-u / w)) + v * np.abs(bent_each(u * w / v))) / (w * w + v)
     return np.where(some, found, np.log1p(u / top))         # without variance `top` has no chance: kl(0, q)
 
 
@@ -108,7 +107,7 @@ def rare_events(mean: ArrayLike, variance: ArrayLike, top: float) -> np.ndarray:
     require(bool((mean < 0).all()), "mean", mean, "must be below 0")
     some = variance > _TINY * -mean * top
     v = np.where(some, variance, 1.0)
-    return np.where(some, v / top**2 * np.abs(_bent(-mean * top / v)), -mean / top)
+    return np.where(some, v / top**2 * np.abs(bent_each(-mean * top / v)), -mean / top)
 
 
 def rates(bandit: Bandit, max_reward: float = 1.0, dependence: str = "independent") -> np.ndarray:

@@ -18,12 +18,11 @@ from scipy.optimize import brentq
 from scipy.special import logit, rel_entr
 
 from ...checks import ROUNDING, count, number, numbers, positive, require
-from ...engine.numerics import bent
 from ...environments.bandits import Bandit
 from .omega_ucb import bandit_means, bernoulli_rivals, locked_out
+from .shared import bent_each
 
 _GRID = 400         # places at which bounds that leave a choice are tried
-_bent = np.vectorize(bent, otypes=[float])
 
 _mean = partial(number, low=0, high=1, allowed="must be in (0, 1]", above=0)
 
@@ -37,7 +36,7 @@ def divergence(p: ArrayLike, q: ArrayLike) -> np.ndarray:
     p, q = np.broadcast_arrays(numbers("p", p, 0, 1, "must be in [0, 1]"), numbers("q", q, 0, 1, "must be in [0, 1]"))
     near = np.abs(q - p) < 0.9 * np.minimum(p, 1 - p)       # there the two terms may cancel but for a small part
     found, safe, far = rel_entr(p, q) + rel_entr(1 - p, 1 - q), np.where(near, p, 0.5), np.where(near, q - p, 0.0)
-    found = np.where(near, -safe * _bent(far / safe) - (1 - safe) * _bent(-far / (1 - safe)), found)
+    found = np.where(near, -safe * bent_each(far / safe) - (1 - safe) * bent_each(-far / (1 - safe)), found)
     return np.maximum(found, 0.0)                           # rounding may leave -1e-17
 
 

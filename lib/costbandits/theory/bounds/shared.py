@@ -5,6 +5,10 @@ from math import inf
 
 import numpy as np
 
+from ...engine.numerics import bent
+
+bent_each = np.vectorize(bent, otypes=[float])      # of arrays, number by number
+
 
 def first_from(holds: Callable[[int], bool], start: int, most: int) -> float:
     """The first whole number from `start` on at which `holds`, which then goes on holding; inf if none up to `most`.
