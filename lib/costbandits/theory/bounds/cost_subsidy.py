@@ -23,7 +23,6 @@ from ...engine.compilation import compiled_for
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli, Constant
 from ..factory import GUARANTEE
-from .kl_ucb import divergence as kl
 from .shared import first_from, steepest
 
 _WEIGHT = 1 / 3             # of the instance without a better arm, at which the floor is largest for T >> K
@@ -75,7 +74,7 @@ def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
     """
     p, q = (numbers(name, value, 0, np.nextafter(1, 0), "must be in (0, 1)", above=0)
             for name, value in (("p", p), ("q", q)))
-    return kl(p, q)[()]
+    return (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))[()]
 
 
 def lemma_1(K: int, horizon: int, p: float) -> float:
