@@ -22,6 +22,7 @@ def test_a_divergence_keeps_its_digits_where_laws_are_close(p, away):
             a, b = mpmath.mpf(p), mpmath.mpf(q)
             exact = a * mpmath.log(a / b) + (1 - a) * mpmath.log((1 - a) / (1 - b))
         assert B.kl_ucb.divergence(p, q) == pytest.approx(float(exact), rel=1e-13 + 1e-15 / away, abs=0)
+        assert B.cost_subsidy.divergence(p, q) == B.kl_ucb.divergence(p, q)
     assert B.kl_ucb.divergence(p, p) == 0
 
 

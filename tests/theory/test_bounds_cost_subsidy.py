@@ -133,7 +133,16 @@ def test_theorem_2_repaired_is_the_best_of_its_family():
         for e in np.geomspace(1e-3, 0.44, 60):
             other = bounds.floor_on(K, T, alpha, (1 - alpha) * (1 - e) / 2, (1 - alpha) * e, 1 / 3)
             assert other <= found.value * (1 + 1e-6)
-    assert bounds.theorem_2_repaired(8, 10**12, 0.5).value == pytest.approx(0.397 * 2e8 * 0.5 ** (2 / 3), rel=0.01)
+
+
+@pytest.mark.parametrize("power", [12, 18, 24, 30])
+def test_the_floors_reach_their_limits(power):
+    """However small the best e, and the divergence at it, are: 1e-20 for T = 10^30."""
+    for K, alpha in product((1, 8), (0.1, 0.5, 0.9)):
+        limit = (K * (1 - alpha)**2) ** (1 / 3) * 10 ** (2 * power / 3) / 4 ** (2 / 3)
+        assert bounds.theorem_2_repaired(K, 10**power, alpha).value == pytest.approx(limit, rel=2e-3)
+        limit *= (0.5 * alpha / 2) ** (1 / 3)
+        assert bounds.theorem_4_floor(K, 10**power, alpha, 0.5).value == pytest.approx(limit, rel=0.01)
 
 
 def test_bayes_regret_by_hand():

@@ -23,6 +23,7 @@ from ...engine.compilation import compiled_for
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli, Constant
 from ..factory import GUARANTEE
+from .kl_ucb import divergence as kl
 from .shared import first_from, steepest
 
 _WEIGHT = 1 / 3             # of the instance without a better arm, at which the floor is largest for T >> K
@@ -74,7 +75,7 @@ def divergence(p: ArrayLike, q: ArrayLike) -> float | np.ndarray:
     """
     p, q = (numbers(name, value, 0, np.nextafter(1, 0), "must be in (0, 1)", above=0)
             for name, value in (("p", p), ("q", q)))
-    return (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))[()]
+    return kl(p, q)[()]
 
 
 def lemma_1(K: int, horizon: int, p: float) -> float:
@@ -157,7 +158,8 @@ def theorem_2_repaired(K: int, horizon: int, alpha: float, delta: float = inf) -
     # below C / 2, and C is at least half of what it is at e = 0.
     middle = min((K * price(0.0) / ((1 - alpha) * T)) ** (1 / 3), 0.4)
     highest = min(4 * middle, 0.45, inf if delta == inf else price(0.0) / (4 * (1 - alpha)))
-    e = float(minimize_scalar(lambda x: -at(x), bounds=(min(middle, highest) / 8, highest), method="bounded").x)
+    e = exp(minimize_scalar(lambda x: -at(exp(x)), bounds=(log(min(middle, highest) / 8), log(highest)),
+                            method="bounded").x)        # of log e: the search is exact to a part of 1, not of e
     return Floor(at(e), (1 - alpha) * (1 - e) / 2, (1 - alpha) * e)
 
 
