@@ -575,6 +575,7 @@ def test_the_lower_end_of_a_largest_ratio_is_the_highest_of_all():
     (lambda: st.worst_share([]), r"x = .*\(0,\).*1 or more"),
     (lambda: st.worst_share([1.0], worst=1), r"worst = 1: must be in \(0, 1\)"),
     (lambda: st.holm([0.1, np.nan]), r"p_values\[1\] = nan: must be numbers in \[0, 1\]"),
+    (lambda: st.table({"a": [1.0, 2.0]}, [("a",)]), r"pairs = \[\('a',\)\]: must be one or more pairs among \['a'\]"),
     (lambda: st.dominance({"a": [1.0, 2.0]}), r"pairs = \[\]: must be one or more pairs among \['a'\]"),
     (lambda: st.table({"a": [1.0, 2.0]}, [("a", "b")]), r"pairs = \[\('a', 'b'\)\].*among \['a'\]"),
     (lambda: st.growth_ratio([0.1, 0.5, 1.0], np.ones((2, 2)), (0.1, 0.5, 1)), r"must be \(C,\) and \(repl"),

@@ -454,8 +454,8 @@ def table(values: dict[str, ArrayLike], pairs: Iterable[tuple[str, str]], confid
     >>> rows[["a", "b", "mean_a", "mean_b", "p_holm"]].round(2).values.tolist()
     [['BTS', 'm-UCB', 2.33, 5.0, 0.25]]
     """
-    pairs = list(pairs)
-    require(len(pairs) > 0 and all(label in values for pair in pairs for label in pair), "pairs", pairs,
+    pairs = [tuple(pair) for pair in pairs]
+    require(len(pairs) > 0 and all(len(pair) == 2 and {*pair} <= {*values} for pair in pairs), "pairs", pairs,
             f"must be one or more pairs among {list(values)}")
     lengths = [min(len(values[a]), len(values[b])) for a, b in pairs]
     rows = pd.DataFrame([compare(values[a][:n], values[b][:n], a, b, confidence).as_dict()
