@@ -20,6 +20,7 @@ from scipy.stats import binom
 
 from ...checks import ROUNDING, count, number, numbers, positive, require, share
 from ...engine.compilation import compiled_for
+from ...engine.numerics import bent
 from ...environments.bandits import Bandit
 from ...environments.distributions import Bernoulli, Constant
 from ..factory import GUARANTEE
@@ -119,12 +120,13 @@ def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weigh
     24.49
     """
     K, T, alpha = count("K", K), count("horizon", horizon), share("alpha", alpha)
-    (usual, better), epsilon = _family_means(alpha, p, epsilon), float(epsilon)
+    (usual, _), epsilon = _family_means(alpha, p, epsilon), float(epsilon)
     number("price", price, 0, 1, "must be in (0, 1]", above=0)
     number("weight", weight, allowed="must be in (0, 1), above epsilon / (C + epsilon)",
            above=epsilon / (price + epsilon), below=1)
-    due = (1 - weight) * epsilon * T
-    return float(due - due**2 * divergence(usual, better) / (8 * K * (weight * price - (1 - weight) * epsilon)))
+    gap, due = epsilon / (1 - alpha), (1 - weight) * epsilon * T
+    near = -usual * bent(gap / usual) - (1 - usual) * bent(-gap / (1 - usual))      # kl, also where the gap is tiny
+    return float(due - due**2 * near / (8 * K * (weight * price - (1 - weight) * epsilon)))
 
 
 class Floor(NamedTuple):
@@ -154,12 +156,12 @@ def theorem_2_repaired(K: int, horizon: int, alpha: float, delta: float = inf) -
     def at(e):
         return floor_on(K, T, alpha, (1 - alpha) * (1 - e) / 2, (1 - alpha) * e, _WEIGHT, price(e))
 
-    # Near e^3 = K C / ((1 - alpha) T), to the right of which the bound falls steeply. The weight asks for (1 - alpha) e
-    # below C / 2, and C is at least half of what it is at e = 0.
-    middle = min((K * price(0.0) / ((1 - alpha) * T)) ** (1 / 3), 0.4)
-    highest = min(4 * middle, 0.45, inf if delta == inf else price(0.0) / (4 * (1 - alpha)))
-    e = exp(minimize_scalar(lambda x: -at(exp(x)), bounds=(log(min(middle, highest) / 8), log(highest)),
-                            method="bounded").x)        # of log e: the search is exact to a part of 1, not of e
+    # Concave in e, up to where a search pays no longer, (1 - alpha) e = C / 2; for large T best near this `middle`. The
+    # minimum is looked for by log e, and so found to a part of e, however small that is.
+    slope = delta * alpha / 4 if delta != inf else 1e300
+    highest = (1 - 1e-6) * min(0.5 / (1 - alpha), slope / (1 - alpha + slope))
+    middle = min((K * price(0.0) / ((1 - alpha) * T)) ** (1 / 3), highest)
+    e = exp(minimize_scalar(lambda x: -at(exp(x)), bounds=(log(middle / 8), log(highest)), method="bounded").x)
     return Floor(at(e), (1 - alpha) * (1 - e) / 2, (1 - alpha) * e)
 
 
@@ -406,7 +408,7 @@ def sees_from(means: ArrayLike, alpha: float, at_once: bool = False) -> float:
     """The first T at which CS-ETC excludes a cheap arm that is not good enough, if estimates equal means; ours.
 
     A whole number, or inf if the cheap arm is good enough. Means as in `leaves`; `at_once` says whether right after the
-    exploration, when the cheap arm has tau pulls, or by the end, when it has T - tau.
+    exploration, when the cheap arm has tau = (T / 2)^(2/3) pulls (not rounded), or by the end, when it has T - tau.
 
     >>> sees_from((0.25, 0.75), alpha=0.0)
     1738

@@ -219,7 +219,8 @@ def theorem_9(reward_means: ArrayLike, costs: ArrayLike, budget: float, reward_s
 
     The index is mean reward plus R sqrt(2 ln t / n), per cost. With R >= sigma, at a level h < mu* / c*, an arm with
     g = c_j h - mu_j > 0 leads 1 + Q + (1 + eta) 2 R^2 ln(B / c_min) / g^2 + 2 sigma^2 / (g^2 (1 - (1 + eta)^(-1/2))^2)
-    times at most, with Q of `low_rounds`. Levels and eta are the best of a grid.
+    times at most, with Q of `low_rounds`. Levels and eta are the best of a grid. A round that is among
+    those of Q for several arms counts once, with the largest of their losses.
 
     mu_i are 0 or more, rewards on any range; R and sigma as in `low_rounds`. With R < sigma the bound is a power of B.
 
@@ -242,7 +243,7 @@ def theorem_10(reward_means: ArrayLike, costs: ArrayLike, budget: float) -> floa
 
     At a level h below mu* / c* an arm with c_j h > 1 is pulled 1 + Q times at most, whatever the budget, and another
     1 + Q + (1 + eta) ln(B / c_min) / I + (1 + eta)^2 L^2 / (2 eta^2 I^2) times, with I = kl(mu_j, c_j h), L the
-    difference of the logits of c_j h and mu_j, and Q of `kl_ucb.errors`. Levels and eta are the best of a grid.
+    difference of the logits of c_j h and mu_j, and Q of `kl_ucb.errors`. Levels, eta and Q as in `theorem_9`.
 
     >>> round(theorem_10([0.75, 0.5], [1, 2], 1e6))
     23
