@@ -125,8 +125,8 @@ def floor_on(K: int, horizon: int, alpha: float, p: float, epsilon: float, weigh
     number("weight", weight, allowed="must be in (0, 1), above epsilon / (C + epsilon)",
            above=epsilon / (price + epsilon), below=1)
     gap, due = epsilon / (1 - alpha), (1 - weight) * epsilon * T
-    near = -usual * bent(gap / usual) - (1 - usual) * bent(-gap / (1 - usual))      # kl, also where the gap is tiny
-    return float(due - due**2 * near / (8 * K * (weight * price - (1 - weight) * epsilon)))
+    apart = -usual * bent(gap / usual) - (1 - usual) * bent(-gap / (1 - usual))     # kl, also where the gap is tiny
+    return float(due - due**2 * apart / (8 * K * (weight * price - (1 - weight) * epsilon)))
 
 
 class Floor(NamedTuple):
